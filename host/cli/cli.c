@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.c: options, messages and exit codes, the same for every command. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+void cli_complain(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  g_autofree char *text = g_strdup_vprintf(format, arguments);
+  va_end(arguments);
+  for (char *at = text; *at; at++) {
+    if (g_ascii_iscntrl(*at)) {
+      *at = ' ';
+    }
+  }
+  fprintf(stderr, "sandhost: %s\n", text);
+}
+
+int cli_fail(const GError *error) {
+  cli_complain("%s", error->message);
+  return g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG) ? EXIT_USAGE : EXIT_SANDHOST;
+}
+
+gboolean cli_parse(int *argc, char ***argv, const char *usage, const char *summary,
+                   const GOptionEntry *entries) {
+  g_autoptr(GError) error = NULL;
+  g_autofree char *name = g_strdup_printf("sandhost %s", (*argv)[0]);
+  GOptionContext *context = g_option_context_new(usage);
+  g_set_prgname(name);
+  g_option_context_set_summary(context, summary);
+  g_option_context_set_strict_posix(context, TRUE);
+  g_option_context_add_main_entries(context, entries, NULL);
+  gboolean ok = g_option_context_parse(context, argc, argv, &error);
+  g_option_context_free(context);
+  if (!ok) {
+    cli_complain("%s; %s --help tells the options", error->message, name);
+    return FALSE;
+  }
+  if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
+    (*argv)[1] = (*argv)[0];
+    (*argv)++;
+    (*argc)--;
+  }
+  return TRUE;
+}
+
+void cli_run_options_clear(CliRunOptions *options) {
+  g_free(options->config);
+  g_free(options->workspace);
+  g_free(options->provider);
+  g_free(options->record);
+}
+
+int cli_exit_code(const ExecuteOutcome *outcome) {
+  switch (outcome->end) {
+  case EXECUTE_FINISHED:
+  case EXECUTE_TIMED_OUT:
+    return outcome->exit_code;
+  case EXECUTE_DENIED:
+    return EXIT_DENIED;
+  case EXECUTE_WAITING:
+    return EXIT_WAITING;
+  case EXECUTE_REJECTED:
+    return EXIT_USAGE;
+  case EXECUTE_CANCELLED:
+    return 128 + (cli_caught_signal() ? cli_caught_signal() : SIGPIPE);
+  case EXECUTE_LOST:
+  case EXECUTE_FAILED:
+    return EXIT_SANDHOST;
+  }
+  return EXIT_SANDHOST;
+}
+
+const char *cli_run_status(const ExecuteOutcome *outcome) {
+  switch (outcome->end) {
+  case EXECUTE_CANCELLED:
+    return "cancelled";
+  case EXECUTE_FAILED:
+  case EXECUTE_WAITING:
+    return "failed";
+  default:
+    return "completed"; /* the run did its work; how the command ended is the command's matter */
+  }
+}
+
+gboolean cli_write(int fd, const void *data, gsize length) {
+  const char *at = data;
+  while (length > 0) {
+    ssize_t written = write(fd, at, length);
+    if (written > 0) {
+      at += written;
+      length -= (gsize)written;
+    } else if (written < 0 && errno == EAGAIN) {
+      struct pollfd ready = {.fd = fd, .events = POLLOUT};
+      poll(&ready, 1, -1);
+    } else if (written < 0 && errno != EINTR) {
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+gboolean cli_number(const char *option, const char *text, gint64 least, gint64 most,
+                    gint64 *ret_number) {
+  gint64 number = 0;
+  if (!g_ascii_string_to_signed(text, 10, least, most, &number, NULL)) {
+    cli_complain("%s must be a whole number between %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT
+                 ", got '%s'",
+                 option, least, most, text);
+    return FALSE;
+  }
+  *ret_number = number;
+  return TRUE;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.h: what the commands of the sandhost program share: options, messages, exit codes. */
+#ifndef SANDHOST_CLI_CLI_H
+#define SANDHOST_CLI_CLI_H
+
+#include "record/record.h"
+#include "run/execute.h"
+#include "run/run.h"
+
+/* Exit codes of sandhost itself; a command that ran gives its own. */
+#define EXIT_USAGE 2      /* bad command line or configuration; nothing was started */
+#define EXIT_WAITING 123  /* the policy asks, and nobody answered */
+#define EXIT_SANDHOST 125 /* the sandbox, the record or the workspace failed */
+#define EXIT_DENIED 126   /* the policy refused */
+
+/* One entry of the command table. run gets argv from the command's own name on. */
+typedef struct {
+  const char *name;
+  const char *summary;
+  int (*run)(int argc, char **argv);
+} CliCommand;
+
+int cli_exec(int argc, char **argv);
+int cli_session(int argc, char **argv);
+int cli_shell(int argc, char **argv);
+int cli_show(int argc, char **argv);
+int cli_providers(int argc, char **argv);
+int cli_provider(int argc, char **argv);
+int cli_check(int argc, char **argv);
+
+/* "sandhost: " and the message on stderr, in one line without control characters. */
+void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* The same for an error; returns EXIT_USAGE for a CONFIG error, else EXIT_SANDHOST. */
+int cli_fail(const GError *error);
+
+/* Parses with GLib's option parser: stops at the first word that is no option; --help prints and ends the program.
+ * FALSE: complained already. entries is a zero-ended table. */
+gboolean cli_parse(int *argc, char ***argv, const char *usage, const char *summary,
+                   const GOptionEntry *entries);
+
+/* The options that choose what runs where. */
+typedef struct {
+  char *config;    /* file */
+  char *workspace; /* folder */
+  char *provider;
+  char *record; /* file */
+  gboolean yes; /* answers every ask */
+} CliRunOptions;
+#define CLI_RUN_OPTIONS(options)                                                                     \
+  {"config",                                                                                         \
+   'c',                                                                                              \
+   0,                                                                                                \
+   G_OPTION_ARG_FILENAME,                                                                            \
+   &(options).config,                                                                                \
+   "Configuration file (sandhost.json(5))",                                                          \
+   "F"},                                                                                             \
+      {"workspace",                                                                                  \
+       'w',                                                                                          \
+       0,                                                                                            \
+       G_OPTION_ARG_FILENAME,                                                                        \
+       &(options).workspace,                                                                         \
+       "Folder whose files go in and come back",                                                     \
+       "DIR"},                                                                                       \
+      {"provider",                                                                                   \
+       'p',                                                                                          \
+       0,                                                                                            \
+       G_OPTION_ARG_STRING,                                                                          \
+       &(options).provider,                                                                          \
+       "Sandbox provider (default bubblewrap)",                                                      \
+       "NAME"},                                                                                      \
+      {"record", 0, 0, G_OPTION_ARG_FILENAME, &(options).record, "File that keeps the record", "F"}, \
+  {                                                                                                  \
+    "yes", 'y', 0, G_OPTION_ARG_NONE, &(options).yes, "Allow once whatever the policy asks about",   \
+        NULL                                                                                         \
+  }
+void cli_run_options_clear(CliRunOptions *options);
+
+/* A configuration with the options laid over it, checked, as a harness. registry is made. NULL: *error. */
+Harness *cli_harness(const CliRunOptions *options, ProviderRegistry **ret_registry, GError **error);
+
+/* A run and what it stands on, for a door. */
+typedef struct {
+  ProviderRegistry *registry;
+  Harness *harness;
+  Record *record;
+  Cancel *cancel; /* raised by SIGINT, SIGTERM, SIGHUP */
+  gboolean yes;
+  gboolean asks_terminal; /* a person at the terminal may answer an ask */
+  Run *run;
+} CliRun;
+
+/* Starts a run; installs the signal handlers. FALSE: complained already, *ret_exit is the exit code. */
+gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, gboolean asks_terminal,
+                       int *ret_exit);
+/* Ends it with the status; what could not be written is told. FALSE then. */
+gboolean cli_run_finish(CliRun *run, const char *status, const char *reason);
+/* Frees what cli_run_begin made; only for a finished or never begun run. */
+void cli_run_clear(CliRun *run);
+/* The signal that raised cancel, or 0. */
+int cli_caught_signal(void);
+
+/* The exit code for an outcome, and the run's status. */
+int cli_exit_code(const ExecuteOutcome *outcome);
+const char *cli_run_status(const ExecuteOutcome *outcome);
+
+/* Writes everything to a descriptor, whatever it takes. FALSE: the other end is gone. */
+gboolean cli_write(int fd, const void *data, gsize length);
+
+/* A whole number within bounds, or a complaint that names the option. */
+gboolean cli_number(const char *option, const char *text, gint64 least, gint64 most,
+                    gint64 *ret_number);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec.c: sandhost exec, a run of one command. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/command-line.h"
+#include "record/trajectory.h"
+
+typedef struct {
+  CliRunOptions run;
+  char *timeout;
+  gboolean json;
+  gboolean input;
+  gboolean quiet;
+} ExecOptions;
+
+static gboolean show_output(void *user, guint32 stream, const void *data, gsize length) {
+  (void)user;
+  return cli_write(stream == SANDHOST_STDERR ? STDERR_FILENO : STDOUT_FILENO, data, length);
+}
+
+/* Called only when poll says that stdin is readable, or where it always is: a read does not wait then. */
+static gint64 take_input(void *user, void *buffer, gsize length) {
+  (void)user;
+  ssize_t count = read(STDIN_FILENO, buffer, length);
+  if (count < 0) {
+    return errno == EAGAIN || errno == EINTR ? -1 : 0;
+  }
+  return count;
+}
+
+static gint32 input_fd(void *user) {
+  (void)user;
+  return STDIN_FILENO;
+}
+
+/* {run_id, trace_id, status, data, message, workspace_sync} on one line. */
+static void print_json(const CliRun *run, const ExecuteOutcome *outcome) {
+  static const char *const KEYS[] = {"status", "data", "message", "governance_error_code",
+                                     "error_type"};
+  g_autoptr(JsonObject) object = json_object_new_object();
+  json_add_text(object, "run_id", run_id(run->run));
+  json_add_text(object, "trace_id", run_trace_id(run->run));
+  for (gsize i = 0; i < G_N_ELEMENTS(KEYS); i++) {
+    JsonObject *value = json_get(outcome->observation, KEYS[i]);
+    if (value || i < 3) {
+      json_add_take(object, KEYS[i], json_object_get(value));
+    }
+  }
+  json_add_take(object, "workspace_sync", json_object_get(outcome->sync));
+  g_autofree char *line = json_text(object);
+  cli_write(STDOUT_FILENO, line, strlen(line));
+  cli_write(STDOUT_FILENO, "\n", 1);
+}
+
+/* What the command itself cannot say: why there is no result, that it was cut short, what was not copied. */
+static void explain(const ExecuteOutcome *outcome) {
+  const char *message = json_get_text(outcome->observation, "message");
+  if (message && (outcome->end != EXECUTE_FINISHED)) {
+    cli_complain("%s", message);
+  }
+  if (outcome->end == EXECUTE_WAITING) {
+    cli_complain("nobody was there to answer; --yes allows it once");
+  }
+  JsonObject *skipped = json_get(outcome->sync, "skipped");
+  for (gsize i = 0; skipped && i < json_object_array_length(skipped); i++) {
+    JsonObject *skip = json_object_array_get_idx(skipped, i);
+    cli_complain("%s: %s", json_get_text(skip, "path"), json_get_text(skip, "reason"));
+  }
+}
+
+static void print_summary(Record *record, const char *id) {
+  g_autoptr(JsonObject) run = record_run(record, id, NULL);
+  if (!run) {
+    return;
+  }
+  g_autoptr(JsonObject) trajectory = trajectory_new(run);
+  g_autofree char *summary = trajectory_summary(trajectory);
+  cli_write(STDERR_FILENO, summary, strlen(summary));
+}
+
+static int exec_in(CliRun *run, const ExecOptions *options, const char *command, gint64 timeout) {
+  const ExecuteCall call = {
+      .command = command,
+      .timeout = timeout,
+      .output = options->json ? NULL : show_output,
+      .input = options->input ? take_input : NULL,
+      .input_fd = options->input ? input_fd : NULL,
+  };
+  ExecuteOutcome outcome;
+  execute_run(run->run, &call, &outcome);
+  int code = cli_exit_code(&outcome);
+  if (options->json) {
+    print_json(run, &outcome);
+  } else {
+    explain(&outcome);
+  }
+  g_autofree char *id = g_strdup(run_id(run->run));
+  gboolean finished =
+      cli_run_finish(run, cli_run_status(&outcome), json_get_text(outcome.observation, "message"));
+  if (finished && !options->json && !options->quiet) {
+    print_summary(run->record, id);
+  }
+  execute_outcome_clear(&outcome);
+  return finished || code != 0 ? code : EXIT_SANDHOST;
+}
+
+static int exec_command(const ExecOptions *options, const char *const *words) {
+  CliRun run;
+  int code = EXIT_SANDHOST;
+  gint64 timeout = 0;
+  if (!words[0]) {
+    cli_complain("no command given; usage: sandhost exec [OPTIONS] -- COMMAND [ARG ...]");
+    return EXIT_USAGE;
+  }
+  if (options->timeout && !cli_number("--timeout", options->timeout, 1, 1000, &timeout)) {
+    return EXIT_USAGE;
+  }
+  if (!cli_run_begin(&run, &options->run, !options->json && !options->input, &code)) {
+    return code;
+  }
+  g_autofree char *command = command_line_join(words);
+  code = exec_in(&run, options, command, timeout);
+  cli_run_clear(&run);
+  return code;
+}
+
+int cli_exec(int argc, char **argv) {
+  ExecOptions options = {0};
+  const GOptionEntry entries[] = {
+      CLI_RUN_OPTIONS(options.run),
+      {"timeout", 't', 0, G_OPTION_ARG_STRING, &options.timeout,
+       "Most seconds for the command (default 60)", "S"},
+      {"json", 'j', 0, G_OPTION_ARG_NONE, &options.json,
+       "Print the whole result as one JSON object", NULL},
+      {"stdin", 'i', 0, G_OPTION_ARG_NONE, &options.input, "Give the command this program's stdin",
+       NULL},
+      {"quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet, "No summary on stderr", NULL},
+      {0},
+  };
+  int code = EXIT_USAGE;
+  if (cli_parse(&argc, &argv, "-- COMMAND [ARG ...]",
+                "Runs one command in a fresh sandbox and ends with its exit code. One word is a "
+                "line for sh; "
+                "several words are taken as they are.",
+                entries)) {
+    code = exec_command(&options, (const char *const *)argv + 1);
+  }
+  cli_run_options_clear(&options.run);
+  g_free(options.timeout);
+  return code;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c: the sandhost program: finds the command and hands over. */
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/build.h"
+#include "cli/cli.h"
+
+static const CliCommand COMMANDS[] = {
+    {.name = "exec", .summary = "Run one command in a sandbox", .run = cli_exec},
+    {.name = "session", .summary = "Run many: JSON lines in, JSON lines out", .run = cli_session},
+    {.name = "shell", .summary = "Run many, for a person at a terminal", .run = cli_shell},
+    {.name = "show", .summary = "Print the record of a run", .run = cli_show},
+    {.name = "check",
+     .summary = "Check a configuration without running anything",
+     .run = cli_check},
+    {.name = "providers",
+     .summary = "List the sandbox providers, or tell of one",
+     .run = cli_providers},
+    {.name = "provider", .summary = "Prove a provider: provider test FILE.so", .run = cli_provider},
+};
+
+static void print_help(FILE *out) {
+  fprintf(out, "Usage: sandhost COMMAND [OPTIONS]\n\n"
+               "Runs the commands of an AI agent in a sandbox, asks a policy first, and keeps a "
+               "record.\n\n");
+  for (gsize i = 0; i < G_N_ELEMENTS(COMMANDS); i++) {
+    fprintf(out, "  %-10s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+  }
+  fprintf(out, "\nsandhost COMMAND --help tells the options; sandhost(1) the rest.\n");
+}
+
+int main(int argc, char **argv) {
+  setlocale(LC_CTYPE, "C.UTF-8");
+  signal(SIGPIPE, SIG_IGN);
+  if (argc < 2) {
+    print_help(stderr);
+    return EXIT_USAGE;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+    print_help(stdout);
+    return 0;
+  }
+  if (strcmp(name, "--version") == 0) {
+    printf("sandhost %s\n", SANDHOST_VERSION);
+    return 0;
+  }
+  for (gsize i = 0; i < G_N_ELEMENTS(COMMANDS); i++) {
+    if (strcmp(name, COMMANDS[i].name) == 0) {
+      int code = COMMANDS[i].run(argc - 1, argv + 1);
+      provider_stop_all();
+      return code;
+    }
+  }
+  cli_complain("unknown command '%s'; sandhost --help lists them", name);
+  return EXIT_USAGE;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c: from the command line's options to a run that commands can be executed in, and back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "config/check.h"
+
+/* ---- Signals: the one thing that must be global ------------------------------------------------------------ */
+
+static Cancel *volatile signalled;
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number) {
+  caught = number;
+  if (signalled) {
+    cancel_raise(signalled);
+  }
+}
+
+int cli_caught_signal(void) {
+  return caught;
+}
+
+static void install_signals(Cancel *cancel) {
+  static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction action = {.sa_handler = on_signal};
+  signalled = cancel;
+  for (gsize i = 0; i < G_N_ELEMENTS(SIGNALS); i++) {
+    sigaction(SIGNALS[i], &action, NULL);
+  }
+}
+
+/* ---- Configuration ------------------------------------------------------------------------------------------- */
+
+static gboolean choose_provider(Config *config, const char *name, const char *const *known,
+                                GError **error) {
+  if (!g_strv_contains(known, name) && !g_hash_table_contains(config->registered, name)) {
+    g_autofree char *list = check_join(known, ", ");
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                "--provider must be a registered sandbox provider: %s", list);
+    return FALSE;
+  }
+  if (config->provider && config->provider_options && strcmp(config->provider, name) != 0) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                "--provider %s cannot be used with the options of %s in "
+                "governance_config.sandbox_config.options",
+                name, config->provider);
+    return FALSE;
+  }
+  g_free(config->provider);
+  config->provider = g_strdup(name);
+  return TRUE;
+}
+
+static gboolean choose_workspace(Config *config, const char *folder, GError **error) {
+  if (!g_file_test(folder, G_FILE_TEST_IS_DIR)) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "--workspace %s is not a folder",
+                folder);
+    return FALSE;
+  }
+  g_free(config->files_dir);
+  config->files_dir = g_canonicalize_filename(folder, NULL);
+  return TRUE;
+}
+
+Harness *cli_harness(const CliRunOptions *options, ProviderRegistry **ret_registry,
+                     GError **error) {
+  g_autoptr(ProviderRegistry) registry = provider_registry_new();
+  g_auto(GStrv) names = provider_registry_names(registry);
+  const char *const *known = (const char *const *)names;
+  g_autoptr(Config) config =
+      options->config ? config_load(options->config, known, error) : config_new_default();
+  if (!config) {
+    return NULL;
+  }
+  const char *provider = options->provider;
+  if (!provider && !options->config) {
+    provider = "bubblewrap";
+  }
+  if ((provider && !choose_provider(config, provider, known, error)) ||
+      (options->workspace && !choose_workspace(config, options->workspace, error))) {
+    return NULL;
+  }
+  Harness *harness = harness_new(g_steal_pointer(&config), registry, error);
+  if (harness) {
+    *ret_registry = g_steal_pointer(&registry);
+  }
+  return harness;
+}
+
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
+
+static const char *target_of(const PolicyRequest *request) {
+  if (request->target_host) {
+    return request->target_host;
+  }
+  if (request->target_path) {
+    return request->target_path;
+  }
+  return request->target_resource ? request->target_resource : "";
+}
+
+/* Asks the person at the terminal; anything but y or yes is no. */
+static char *ask_terminal(const PolicyRequest *request, const PolicyDecision *decision) {
+  int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+  if (tty < 0) {
+    return NULL;
+  }
+  g_autofree char *question =
+      g_strdup_printf("sandhost: %s %s | %s\nAllow it once? [y/N] ", request->capability,
+                      target_of(request), decision->reason);
+  char answer[16] = "";
+  ssize_t length =
+      cli_write(tty, question, strlen(question)) ? read(tty, answer, sizeof answer - 1) : -1;
+  close(tty);
+  g_strstrip(answer);
+  gboolean yes = length > 0 &&
+                 (g_ascii_strcasecmp(answer, "y") == 0 || g_ascii_strcasecmp(answer, "yes") == 0);
+  return yes ? g_strdup(g_get_user_name()) : NULL;
+}
+
+static char *answer(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+  const CliRun *run = user;
+  if (run->yes) {
+    return g_strdup("--yes");
+  }
+  return run->asks_terminal ? ask_terminal(request, decision) : NULL;
+}
+
+static void progress(void *user, const char *line) {
+  (void)user;
+  fprintf(stderr, "%s\n", line);
+}
+
+/* ---- The run ------------------------------------------------------------------------------------------------------ */
+
+static gboolean begin(CliRun *run, const CliRunOptions *options, GError **error) {
+  run->harness = cli_harness(options, &run->registry, error);
+  if (!run->harness || !harness_executes(run->harness, error)) {
+    return FALSE;
+  }
+  const char *configured = options->record ? options->record : run->harness->config->record_path;
+  g_autofree char *path = configured ? g_strdup(configured) : record_default_path();
+  run->record = record_open(path, error);
+  if (!run->record) {
+    return FALSE;
+  }
+  run->cancel = cancel_new();
+  install_signals(run->cancel);
+  const RunHooks hooks = {
+      .answer = answer, .progress = progress, .user = run, .cancel = run->cancel};
+  run->run = run_start(run->harness, run->record, &hooks, error);
+  return run->run != NULL;
+}
+
+gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, gboolean asks_terminal,
+                       int *ret_exit) {
+  g_autoptr(GError) error = NULL;
+  *run = (CliRun){.yes = options->yes, .asks_terminal = asks_terminal};
+  if (begin(run, options, &error)) {
+    return TRUE;
+  }
+  *ret_exit = cli_fail(error);
+  cli_run_clear(run);
+  return FALSE;
+}
+
+gboolean cli_run_finish(CliRun *run, const char *status, const char *reason) {
+  g_autoptr(GError) error = NULL;
+  gboolean ok = run_end(g_steal_pointer(&run->run), status, reason, &error);
+  if (!ok) {
+    cli_complain("%s", error->message);
+  }
+  return ok;
+}
+
+void cli_run_clear(CliRun *run) {
+  signalled = NULL;
+  g_clear_pointer(&run->record, record_close);
+  g_clear_pointer(&run->harness, harness_free);
+  g_clear_pointer(&run->registry, provider_registry_free);
+  g_clear_pointer(&run->cancel, cancel_unref);
+}

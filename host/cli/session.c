@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.c: sandhost session, a run of many commands for a program.
+ *
+ * In: one JSON object a line, {"id", "command", "timeout"}. Out: one a line, the id with the observation, in the
+ * order in which commands end; with --stream also {"id", "stream", "data"} as output appears. Several commands may
+ * be in flight; the end of input ends the run when the last has ended.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+#define MAX_LINE (16u << 20)
+#define MAX_IN_FLIGHT 64
+
+typedef struct {
+  CliRun run;
+  gboolean stream;
+  GMutex writing; /* guards stdout and gone */
+  gboolean gone;  /* nobody reads what we write */
+  GThreadPool *pool;
+  GMutex counting; /* guards in_flight */
+  GCond counted;
+  guint in_flight;
+} Server;
+
+typedef struct {
+  Server *server;
+  JsonObject *id; /* any JSON value, echoed; NULL: null */
+  char *command;
+  gint64 timeout;
+  GByteArray *tail[2]; /* an incomplete last character of stdout and stderr */
+} Job;
+
+/* ---- Out ------------------------------------------------------------------------------------------------------ */
+
+static gboolean put_line(Server *server, JsonObject *object) {
+  g_autofree char *text = json_text(object);
+  g_autofree char *line = g_strconcat(text, "\n", NULL);
+  g_mutex_lock(&server->writing);
+  if (!server->gone && !cli_write(STDOUT_FILENO, line, strlen(line))) {
+    server->gone = TRUE;
+    cancel_raise(server->run.cancel);
+  }
+  gboolean ok = !server->gone;
+  g_mutex_unlock(&server->writing);
+  return ok;
+}
+
+/* The number of bytes at the end that begin a character without ending it. */
+static gsize incomplete(const guint8 *data, gsize length) {
+  for (gsize back = 1; back <= 3 && back <= length; back++) {
+    guint8 byte = data[length - back];
+    if ((byte & 0xc0) == 0x80) {
+      continue;
+    }
+    gsize wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return wanted > back ? back : 0;
+  }
+  return 0;
+}
+
+static gboolean put_output(Job *job, guint32 stream, const void *data, gsize length,
+                           gboolean last) {
+  GByteArray *tail = job->tail[stream == SANDHOST_STDERR];
+  g_byte_array_append(tail, data, (guint)length);
+  gsize held = last ? 0 : incomplete(tail->data, tail->len);
+  gsize whole = tail->len - held;
+  if (whole == 0) {
+    return TRUE;
+  }
+  g_autoptr(JsonObject) line = json_object_new_object();
+  json_add_take(line, "id", json_object_get(job->id));
+  json_add_text(line, "stream", stream == SANDHOST_STDERR ? "stderr" : "stdout");
+  json_add_take(line, "data", json_from_bytes((const char *)tail->data, whole));
+  g_byte_array_remove_range(tail, 0, (guint)whole);
+  return put_line(job->server, line);
+}
+
+static gboolean on_output(void *user, guint32 stream, const void *data, gsize length) {
+  return put_output(user, stream, data, length, FALSE);
+}
+
+static void put_outcome(Server *server, JsonObject *id, const ExecuteOutcome *outcome) {
+  g_autoptr(JsonObject) line = json_object_new_object();
+  json_add_take(line, "id", json_object_get(id));
+  json_add_text(line, "run_id", run_id(server->run.run));
+  json_object_object_foreach(outcome->observation, key, value) {
+    json_add_take(line, key, json_object_get(value));
+  }
+  put_line(server, line);
+}
+
+/* ---- Work ------------------------------------------------------------------------------------------------------- */
+
+static void job_free(Job *job) {
+  json_object_put(job->id);
+  g_byte_array_unref(job->tail[0]);
+  g_byte_array_unref(job->tail[1]);
+  g_free(job->command);
+  g_free(job);
+}
+
+static void work(gpointer data, gpointer user) {
+  Job *job = data;
+  Server *server = user;
+  const ExecuteCall call = {
+      .command = job->command,
+      .timeout = job->timeout,
+      .user = job,
+      .output = server->stream ? on_output : NULL,
+  };
+  ExecuteOutcome outcome;
+  execute_run(server->run.run, &call, &outcome);
+  if (server->stream) {
+    put_output(job, SANDHOST_STDOUT, NULL, 0, TRUE);
+    put_output(job, SANDHOST_STDERR, NULL, 0, TRUE);
+  }
+  put_outcome(server, job->id, &outcome);
+  execute_outcome_clear(&outcome);
+  job_free(job);
+
+  g_mutex_lock(&server->counting);
+  server->in_flight--;
+  g_cond_broadcast(&server->counted);
+  g_mutex_unlock(&server->counting);
+}
+
+/* Waits until fewer than most commands are in flight. */
+static void wait_below(Server *server, guint most) {
+  g_mutex_lock(&server->counting);
+  while (server->in_flight >= most) {
+    g_cond_wait(&server->counted, &server->counting);
+  }
+  g_mutex_unlock(&server->counting);
+}
+
+/* ---- In ---------------------------------------------------------------------------------------------------------- */
+
+static void reject(Server *server, JsonObject *id, JsonObject *arguments, const char *message) {
+  ExecuteOutcome outcome;
+  execute_reject(server->run.run, arguments, message, &outcome);
+  put_outcome(server, id, &outcome);
+  execute_outcome_clear(&outcome);
+}
+
+/* What is wrong with a request, or NULL. */
+static char *fault_of(const Server *server, JsonObject *object) {
+  gint64 most = server->run.harness->config->tool_call_timeout;
+  JsonObject *command = json_get(object, "command");
+  JsonObject *timeout = json_get(object, "timeout");
+  json_object_object_foreach(object, key, value) {
+    (void)value;
+    if (strcmp(key, "id") != 0 && strcmp(key, "command") != 0 && strcmp(key, "timeout") != 0) {
+      return g_strdup_printf("unknown key '%s'; a request has id, command and timeout", key);
+    }
+  }
+  if (!json_object_is_type(command, json_type_string)) {
+    return g_strdup("command must be a string");
+  }
+  if (timeout &&
+      (!json_object_is_type(timeout, json_type_int) || json_object_get_int64(timeout) < 1)) {
+    return g_strdup_printf(
+        "timeout must be a whole number of seconds between 1 and %" G_GINT64_FORMAT, most);
+  }
+  return NULL;
+}
+
+static void take_line(Server *server, const char *text, gsize length) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) object = json_parse("the request", text, length, &error);
+  if (error || !json_object_is_type(object, json_type_object)) {
+    reject(server, NULL, NULL, error ? error->message : "the request must be a JSON object");
+    return;
+  }
+  JsonObject *id = json_get(object, "id");
+  g_autofree char *fault = fault_of(server, object);
+  if (fault) {
+    reject(server, id, object, fault);
+    return;
+  }
+  wait_below(server, MAX_IN_FLIGHT);
+  Job *job = g_new0(Job, 1);
+  job->server = server;
+  job->id = json_object_get(id);
+  job->command = g_strdup(json_get_text(object, "command"));
+  job->timeout = json_get_int(object, "timeout", 0);
+  job->tail[0] = g_byte_array_new();
+  job->tail[1] = g_byte_array_new();
+  g_mutex_lock(&server->counting);
+  server->in_flight++;
+  g_mutex_unlock(&server->counting);
+  g_thread_pool_push(server->pool, job, NULL);
+}
+
+static gboolean is_blank(const char *text, gsize length) {
+  for (gsize i = 0; i < length; i++) {
+    if (!g_ascii_isspace(text[i])) {
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* Hands every whole line of the buffer on, and keeps the rest. */
+static void take_lines(Server *server, GByteArray *buffer) {
+  gsize from = 0;
+  const guint8 *end = NULL;
+  while ((end = memchr(buffer->data + from, '\n', buffer->len - from)) != NULL) {
+    gsize length = (gsize)(end - buffer->data) - from;
+    if (!is_blank((const char *)buffer->data + from, length)) {
+      take_line(server, (const char *)buffer->data + from, length);
+    }
+    from += length + 1;
+  }
+  if (from > 0) {
+    g_byte_array_remove_range(buffer, 0, (guint)from);
+  }
+}
+
+/* One read's worth of stdin into the buffer. FALSE at the end, or when the run is cancelled. */
+static gboolean take_bytes(Server *server, GByteArray *buffer) {
+  struct pollfd watched[] = {
+      {.fd = STDIN_FILENO, .events = POLLIN},
+      {.fd = cancel_fd(server->run.cancel), .events = POLLIN},
+  };
+  if (poll(watched, G_N_ELEMENTS(watched), -1) < 0) {
+    return errno == EINTR;
+  }
+  if (watched[1].revents) {
+    return FALSE;
+  }
+  guint8 chunk[65536];
+  ssize_t count = read(STDIN_FILENO, chunk, sizeof chunk);
+  if (count > 0) {
+    g_byte_array_append(buffer, chunk, (guint)count);
+  }
+  return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+static void serve(Server *server) {
+  g_autoptr(GByteArray) buffer = g_byte_array_new();
+  while (take_bytes(server, buffer)) {
+    take_lines(server, buffer);
+    if (buffer->len > MAX_LINE) {
+      reject(server, NULL, NULL, "the request is longer than 16 MiB");
+      break; /* where the next one begins cannot be told */
+    }
+  }
+  if (!cancel_raised(server->run.cancel) && !is_blank((const char *)buffer->data, buffer->len)) {
+    take_line(server, (const char *)buffer->data,
+              buffer->len); /* a last line without its newline */
+  }
+  wait_below(server, 1);
+}
+
+static int session_run(const CliRunOptions *options, gboolean stream) {
+  Server server = {.stream = stream};
+  int code = EXIT_SANDHOST;
+  if (!cli_run_begin(&server.run, options, FALSE, &code)) {
+    return code;
+  }
+  g_mutex_init(&server.writing);
+  g_mutex_init(&server.counting);
+  g_cond_init(&server.counted);
+  server.pool = g_thread_pool_new(work, &server, MAX_IN_FLIGHT, FALSE, NULL);
+  serve(&server);
+  g_thread_pool_free(server.pool, FALSE, TRUE);
+
+  gboolean cancelled = cancel_raised(server.run.cancel);
+  gboolean finished = cli_run_finish(&server.run, cancelled ? "cancelled" : "completed", NULL);
+  cli_run_clear(&server.run);
+  g_mutex_clear(&server.writing);
+  g_mutex_clear(&server.counting);
+  g_cond_clear(&server.counted);
+  if (cancelled) {
+    return 128 + (cli_caught_signal() ? cli_caught_signal() : SIGPIPE);
+  }
+  return finished ? 0 : EXIT_SANDHOST;
+}
+
+int cli_session(int argc, char **argv) {
+  CliRunOptions options = {0};
+  gboolean stream = FALSE;
+  const GOptionEntry entries[] = {
+      CLI_RUN_OPTIONS(options),
+      {"stream", 's', 0, G_OPTION_ARG_NONE, &stream, "Also print output as it appears", NULL},
+      {0},
+  };
+  int code = EXIT_USAGE;
+  if (cli_parse(&argc, &argv, NULL,
+                "Runs many commands in one sandbox. Reads {\"id\", \"command\", \"timeout\"} as "
+                "JSON lines; prints "
+                "each result as a JSON line. The end of input ends the run.",
+                entries)) {
+    if (argc > 1) {
+      cli_complain("session takes no argument '%s'; commands come as JSON lines on stdin", argv[1]);
+    } else {
+      code = session_run(&options, stream);
+    }
+  }
+  cli_run_options_clear(&options);
+  return code;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate.h: the one way through which everything that has an effect passes. It decides a batch of requests
+ * (behaviour 4.3), has each decision recorded, checks sandbox_required, and gets asks answered.
+ *
+ * This is the seam of the governance room: a person's approval, a durable pause or a budget come in
+ * behind gate_authorize, not in its callers.
+ */
+#ifndef SANDHOST_GOVERNANCE_GATE_H
+#define SANDHOST_GOVERNANCE_GATE_H
+
+#include "governance/policy.h"
+
+typedef struct Gate Gate;
+
+typedef struct {
+  void *user;
+  /* Writes one request and its decision down. FALSE with an error fails the batch when a matched rule
+   * has strict_telemetry, else is ignored. */
+  gboolean (*record)(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                     GError **error);
+  /* Answers an ask now: the approver's name (owned by the caller) to allow it once, or NULL: nobody
+   * answers. NULL function: nobody ever answers. May block. */
+  char *(*answer)(void *user, const PolicyRequest *request, const PolicyDecision *decision);
+} GateHooks;
+
+/* Takes a reference to policy; NULL: not governed, everything is allowed with nothing recorded. hooks is
+ * copied. isolated: what runs is a sandbox, so sandbox_required holds. Returns owned. */
+Gate *gate_new(Policy *policy, const GateHooks *hooks, gboolean isolated, gboolean approval_fails);
+void gate_free(Gate *gate);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Gate, gate_free)
+
+const Policy *gate_policy(const Gate *gate);
+
+/* Decides every request of the batch, in order, and records each. TRUE when all are allowed; then, and
+ * also on failure, *ret_decisions (may be NULL) is an owned array of PolicyDecision in the order of the
+ * requests. Errors: POLICY_DENIED, UNKNOWN_CAPABILITY, APPROVAL_REQUIRED, SANDBOX_REQUIRED,
+ * POLICY_EVALUATION with the text for the model. An allowed ask is recorded a second time as allow,
+ * reason code "approved", reason "Approved by {name}". Thread-safe. */
+gboolean gate_authorize(Gate *gate, GPtrArray *requests, GPtrArray **ret_decisions, GError **error);
+
+/* The same for the listing after a command (4.8): command is the decision of the command, which the
+ * listing follows where no rule names it. An ask is told as POLICY_DENIED and never answered. */
+gboolean gate_authorize_sync(Gate *gate, PolicyRequest *request, const PolicyDecision *command,
+                             PolicyDecision **ret_decision, GError **error);
+
+/* Whether a workspace file may be read or written (8.4): deny, strict and ask all mean no. Not recorded
+ * here; *ret_decision may be NULL. */
+gboolean gate_permits(Gate *gate, const PolicyRequest *request, PolicyDecision **ret_decision);
+
+#endif

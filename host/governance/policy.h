@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.h: rules in, decisions out (behaviour 4). No I/O but policy_load, which reads one file.
+ *
+ * A policy is immutable once made and may be used from any number of threads.
+ */
+#ifndef SANDHOST_GOVERNANCE_POLICY_H
+#define SANDHOST_GOVERNANCE_POLICY_H
+
+#include "base/json.h"
+
+typedef enum { EFFECT_DENY, EFFECT_ASK, EFFECT_ALLOW } Effect;
+typedef enum { RISK_LOW, RISK_MEDIUM, RISK_HIGH, RISK_CRITICAL } Risk;
+typedef enum { MODE_PERMISSIVE, MODE_INTERACTIVE, MODE_STRICT } PolicyMode;
+
+const char *effect_name(Effect effect); /* "deny", "ask", "allow" */
+const char *risk_name(Risk risk);
+
+/* What somebody wants to do. Strings are owned; NULL is null. has_target FALSE: no target object. */
+typedef struct {
+  char *request_id; /* authreq_... */
+  char *capability;
+  const char *actor; /* "agent" or "runtime"; constant */
+  gboolean has_target;
+  char *target_path;
+  char *target_host;
+  char *target_resource;
+  char *target_tool_name;
+  char *target_mcp_server;
+  char *provider;
+  char *execution_surface;
+  Risk risk;
+  char **data_classes; /* NULL: none */
+  char *method;
+  char *host;
+  char *mcp_server;
+  JsonObject *metadata; /* NULL: none */
+} PolicyRequest;
+
+/* Capability is copied, the id made; everything else is for the caller to fill. Returns owned. */
+PolicyRequest *policy_request_new(const char *capability, Risk risk);
+void policy_request_free(PolicyRequest *request);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PolicyRequest, policy_request_free)
+/* As recorded (behaviour 4.1). Returns owned. */
+JsonObject *policy_request_json(const PolicyRequest *request);
+
+typedef struct {
+  char *decision_id; /* decision_... */
+  char *request_id;
+  char *policy_id;
+  char *policy_hash;
+  Effect effect;
+  const char *reason_code; /* constant: "matched_deny", "unknown_capability", ... */
+  char *reason;
+  char **matched_rule_ids; /* in file order; never NULL */
+  /* Constraints of the matched rules, merged (4.6). */
+  gboolean sandbox_required;
+  gboolean strict_telemetry;
+  gint64 approval_expires_seconds; /* 0: none said */
+  char *approved_by;               /* set by whoever answered the ask; NULL */
+} PolicyDecision;
+
+void policy_decision_free(PolicyDecision *decision);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PolicyDecision, policy_decision_free)
+JsonObject *policy_decision_json(const PolicyDecision *decision);
+
+typedef struct Policy Policy;
+
+/* One of "permissive-dev", "interactive-dev", "strict-production" (4.10). NULL for another name. */
+Policy *policy_new_profile(const char *name);
+/* A policy in place (4.1, 4.12): every refusal has the text of 4.12. A command matcher is refused:
+ * "rule {id}: command matchers are not supported by this version of sandhost". */
+Policy *policy_new(JsonObject *object, GError **error);
+/* A policy file below project_root; agent_dirs (NULL-terminated) are folders that the agent may write.
+ * Refusals of 4.12. */
+Policy *policy_load(const char *path, const char *project_root, const char *const *agent_dirs,
+                    GError **error);
+Policy *policy_ref(Policy *policy);
+void policy_unref(Policy *policy);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Policy, policy_unref)
+
+const char *policy_hash(const Policy *policy); /* 64 hex digits (4.11); borrowed */
+const char *policy_id(const Policy *policy);
+const char *policy_profile(const Policy *policy); /* NULL: not a built-in one */
+PolicyMode policy_mode(const Policy *policy);
+/* The whole policy as JSON, for people and the record. Returns owned. */
+JsonObject *policy_json(const Policy *policy);
+
+/* Decides one request (4.2). Never fails: what cannot be decided is a deny with policy_error. */
+PolicyDecision *policy_decide(const Policy *policy, const PolicyRequest *request);
+
+/* Whether any rule of any effect matches; for sandbox.workspace.sync (4.8). */
+gboolean policy_names(const Policy *policy, const PolicyRequest *request);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader.c: dlopen and the entry. Each entry is asked once per process; the provider that it gave, or why it was
+ * refused, is kept as long as the process: a plugin is never unmapped, and its locks are the process's.
+ */
+#include "provider/loader.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "provider/file-check.h"
+#include "provider/job.h"
+#include "provider/table.h"
+#include "provider/text.h"
+
+typedef struct {
+  Provider *provider; /* NULL: refused */
+  char *reason;       /* of the refusal */
+} Known;
+
+/* entry -> Known. The lock also serialises the entries. */
+static struct {
+  pthread_mutex_t lock;
+  GHashTable *known;
+} loader = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static Provider *new_provider(const struct sandhost_provider *table, const char *file) {
+  Provider *provider = g_new0(Provider, 1);
+  provider->table = *table;
+  provider->file = g_strdup(file);
+  provider->executes = TRUE;
+  level_init(&provider->level);
+  pthread_mutex_init(&provider->starting, NULL);
+  return provider;
+}
+
+static Known *ask(ProviderEntry entry, const char *file) {
+  Known *known = g_new0(Known, 1);
+  const struct sandhost_provider *theirs = entry(&call_host_table);
+  struct sandhost_provider table = {0};
+  if (!theirs) {
+    known->reason =
+        g_strdup_printf("it will not work with this host (ABI %d.%d, host table of %zu bytes)",
+                        SANDHOST_ABI_MAJOR, SANDHOST_ABI_MINOR, sizeof(struct sandhost_host));
+    return known;
+  }
+  known->reason = table_check(theirs, &table);
+  if (!known->reason) {
+    known->provider = new_provider(&table, file);
+    known->provider->executes = entry != builtin_none_entry;
+  }
+  return known;
+}
+
+/* Functions and data are different kinds of pointers to C, and the same to dlsym. */
+static gpointer key_of(ProviderEntry entry) {
+  gpointer key = NULL;
+  memcpy(&key, &entry, sizeof key);
+  return key;
+}
+
+static ProviderEntry entry_of(gpointer symbol) {
+  ProviderEntry entry = NULL;
+  memcpy(&entry, &symbol, sizeof entry);
+  return entry;
+}
+
+static const Known *ask_once(ProviderEntry entry, const char *file) {
+  pthread_mutex_lock(&loader.lock);
+  if (!loader.known) {
+    loader.known = g_hash_table_new(NULL, NULL);
+  }
+  Known *known = g_hash_table_lookup(loader.known, key_of(entry));
+  if (!known) {
+    known = ask(entry, file);
+    g_hash_table_insert(loader.known, key_of(entry), known);
+  }
+  pthread_mutex_unlock(&loader.lock);
+  return known;
+}
+
+Provider *loader_load_entry(const char *name, ProviderEntry entry, GError **error) {
+  const Known *known = ask_once(entry, NULL);
+  if (!known->provider) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "provider %s refused: %s", name,
+                known->reason);
+    return NULL;
+  }
+  if (strcmp(known->provider->table.name, name) != 0) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                "provider %s refused: its name '%s' differs from the registered '%s'", name,
+                known->provider->table.name, name);
+    return NULL;
+  }
+  return known->provider;
+}
+
+static Provider *refuse(const char *file, const char *reason, GError **error) {
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "provider file %s refused: %s", file,
+              reason);
+  return NULL;
+}
+
+/* Which other major it was built for; -1: none. */
+static int other_major(void *handle) {
+  for (int major = 0; major <= 9; major++) {
+    g_autofree char *symbol = g_strdup_printf("sandhost_provider_%d", major);
+    if (major != SANDHOST_ABI_MAJOR && dlsym(handle, symbol)) {
+      return major;
+    }
+  }
+  return -1;
+}
+
+static ProviderEntry find_entry(const char *file, void *handle, GError **error) {
+  gpointer symbol = dlsym(handle, SANDHOST_ENTRY_NAME);
+  if (symbol) {
+    return entry_of(symbol);
+  }
+  int major = other_major(handle);
+  if (major >= 0) {
+    g_autofree char *reason = g_strdup_printf("it was built for ABI major %d, this host speaks %d",
+                                              major, SANDHOST_ABI_MAJOR);
+    refuse(file, reason, error);
+  } else {
+    refuse(file, "it has no entry " SANDHOST_ENTRY_NAME, error);
+  }
+  return NULL;
+}
+
+Provider *loader_load_file(const char *name, const char *file, GError **error) {
+  g_autofree char *reason = NULL;
+  g_autofree char *resolved = file_check(file, &reason);
+  if (!resolved) {
+    return refuse(file, reason, error);
+  }
+  void *handle = dlopen(resolved, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle) {
+    g_autofree char *why = text_clean_string(dlerror(), 512);
+    return refuse(file, why, error);
+  }
+  ProviderEntry entry = find_entry(file, handle, error);
+  if (!entry) {
+    return NULL;
+  }
+  const Known *known = ask_once(entry, file);
+  if (!known->provider) {
+    return refuse(file, known->reason, error);
+  }
+  if (strcmp(known->provider->table.name, name) != 0) {
+    g_autofree char *why = g_strdup_printf("its name '%s' differs from the file's '%s'",
+                                           known->provider->table.name, name);
+    return refuse(file, why, error);
+  }
+  return known->provider;
+}
+
+/* ---- start and stop ---------------------------------------------------------------------------------------- */
+
+static gint32 invoke_start(Job *job) {
+  return job->provider->table.start(&job->call, &call_host_table);
+}
+
+static gint32 invoke_stop(Job *job) {
+  job->provider->table.stop();
+  return SANDHOST_OK;
+}
+
+gboolean provider_start(Provider *provider, TestCommands *tests, GError **error) {
+  gboolean ok = TRUE;
+  pthread_mutex_lock(&provider->starting);
+  if (!provider->started && provider->table.start) {
+    const CallScope scope = {.deadline = clock_deadline(10 * CLOCK_SECOND)};
+    g_autoptr(Job) job = job_new("start", &scope, provider, NULL, NULL, tests);
+    job->invoke = invoke_start;
+    job_run(job, &provider->start_error);
+  }
+  provider->started = TRUE;
+  if (provider->start_error) {
+    g_propagate_error(error, g_error_copy(provider->start_error));
+    ok = FALSE;
+  }
+  pthread_mutex_unlock(&provider->starting);
+  return ok;
+}
+
+static void stop_one(Provider *provider) {
+  pthread_mutex_lock(&provider->starting);
+  if (provider->started && !provider->start_error) {
+    if (provider->table.stop) {
+      const CallScope scope = {.deadline = clock_deadline(5 * CLOCK_SECOND)};
+      g_autoptr(Job) job = job_new("stop", &scope, provider, NULL, NULL, NULL);
+      job->invoke = invoke_stop;
+      job_run(job, NULL);
+    }
+    provider->start_error = g_error_new(PROVIDER_ERROR, SANDHOST_CONFLICT,
+                                        "the provider %s was stopped", provider->table.name);
+  }
+  pthread_mutex_unlock(&provider->starting);
+}
+
+void provider_stop_all(void) {
+  g_autoptr(GPtrArray) providers = g_ptr_array_new();
+  pthread_mutex_lock(&loader.lock);
+  if (loader.known) {
+    GHashTableIter iter;
+    gpointer value = NULL;
+    g_hash_table_iter_init(&iter, loader.known);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+      if (((Known *)value)->provider) {
+        g_ptr_array_add(providers, ((Known *)value)->provider);
+      }
+    }
+  }
+  pthread_mutex_unlock(&loader.lock);
+  for (guint i = 0; i < providers->len; i++) {
+    stop_one(g_ptr_array_index(providers, i));
+  }
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.c: opening the file and writing to it. Each function that writes makes one transaction, which is on the disk
+ * when it returns (WAL with synchronous = FULL: one fdatasync), or leaves no trace.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "record/record-private.h"
+
+/* Longer than any honest writer holds the lock, even with a slow disk. */
+#define PATIENCE (30 * CLOCK_SECOND)
+
+static const char *const SQL[STATEMENT_COUNT] = {
+    /* IMMEDIATE: a transaction that reads first and then finds that another has written would have to fail. */
+    [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
+    [STATEMENT_BEGIN_READ] = "BEGIN",
+    [STATEMENT_COMMIT] = "COMMIT",
+    [STATEMENT_ROLLBACK] = "ROLLBACK",
+    [STATEMENT_INSERT_RUN] =
+        "INSERT INTO runs (run_id, trace_id, status, created_at, header, owner_pid, owner_start,"
+        "                  owner_boot, owner_namespace)"
+        "  VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8)",
+    [STATEMENT_INSERT_EVENT] =
+        "INSERT INTO events (run, seq, at, type, metadata, payload)"
+        "  SELECT number,"
+        "         coalesce((SELECT max(seq) FROM events WHERE run = runs.number), 0) + 1,"
+        "         ?2, ?3, ?4, ?5"
+        "  FROM runs WHERE run_id = ?1",
+    /* A run taken for dead may turn out to have lived: then its own word counts. */
+    [STATEMENT_END_RUN] = "UPDATE runs SET status = ?2, ended_at = ?3"
+                          "  WHERE run_id = ?1 AND status IN ('running', ?4)",
+    [STATEMENT_RUN_STATUS] = "SELECT status FROM runs WHERE run_id = ?1",
+    [STATEMENT_RUNNING] = "SELECT run_id, owner_pid, owner_start, owner_boot, owner_namespace"
+                          "  FROM runs WHERE status = 'running'",
+    [STATEMENT_NEWEST] = "SELECT run_id FROM runs ORDER BY number DESC LIMIT 1",
+    /* char(1114111) is the last character there is. */
+    [STATEMENT_PREFIX] = "SELECT run_id FROM runs"
+                         "  WHERE run_id >= ?1 AND run_id <= ?1 || char(1114111)"
+                         "  ORDER BY run_id = ?1 DESC, run_id LIMIT 3",
+    [STATEMENT_RUN] = "SELECT run_id, trace_id, status, created_at, ended_at, header, number"
+                      "  FROM runs WHERE run_id = ?1",
+    [STATEMENT_EVENTS] = "SELECT seq, at, type, metadata, payload FROM events WHERE run = ?1"
+                         "  ORDER BY seq",
+    /* Metadata is written compact, and a quote within a text is escaped: these characters are that key. */
+    [STATEMENT_RUNS] =
+        "SELECT run_id, trace_id, status, created_at, ended_at, header,"
+        "       (SELECT count(*) FROM events WHERE run = runs.number"
+        "          AND type = 'sandbox_exec_started'"
+        "          AND instr(coalesce(metadata, ''), '\"purpose\":\"workspace_sync\"') = 0)"
+        "  FROM runs ORDER BY number DESC LIMIT ?1",
+};
+
+/* ---- What all parts use ----------------------------------------------------------------------------------------- */
+
+gboolean record_fail(Record *record, const char *what, int code, GError **error) {
+  int base = code & 0xff;
+  int number =
+      base == SQLITE_IOERR || base == SQLITE_CANTOPEN ? sqlite3_system_errno(record->db) : 0;
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD, "could not %s the record %s: %s%s%s%s",
+              what, record->path, sqlite3_errstr(code), number ? " (" : "",
+              number ? g_strerror(number) : "", number ? ")" : "");
+  return FALSE;
+}
+
+gboolean record_no_run(const char *run_id, GError **error) {
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND, "No run %s", run_id);
+  return FALSE;
+}
+
+sqlite3_stmt *record_statement(Record *record, StatementId id, int *ret_code) {
+  if (!record->statements[id]) {
+    int code = sqlite3_prepare_v3(record->db, SQL[id], -1, SQLITE_PREPARE_PERSISTENT,
+                                  &record->statements[id], NULL);
+    if (code != SQLITE_OK) {
+      *ret_code = code;
+      return NULL;
+    }
+  }
+  record->patience = clock_deadline(PATIENCE);
+  return record->statements[id];
+}
+
+void record_done(sqlite3_stmt *statement) {
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+}
+
+int record_finish(sqlite3_stmt *statement) {
+  int code = sqlite3_step(statement);
+  record_done(statement);
+  return code == SQLITE_DONE || code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+int record_run_statement(Record *record, StatementId id) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, id, &code);
+  return statement ? record_finish(statement) : code;
+}
+
+void record_bind_text(sqlite3_stmt *statement, int index, const char *text) {
+  sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+}
+
+/* ---- Events on their way in --------------------------------------------------------------------------------------- */
+
+typedef struct {
+  gint64 at;
+  char *type;
+  char *metadata; /* JSON text; NULL: none */
+  char *payload;
+} Row;
+
+static void row_free(Row *row) {
+  if (row) {
+    g_free(row->type);
+    g_free(row->metadata);
+    g_free(row->payload);
+    g_free(row);
+  }
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Row, row_free)
+
+static char *text_of(JsonObject *value) {
+  size_t length = 0;
+  const char *text = json_object_to_json_string_length(
+      value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length);
+  return g_utf8_validate_len(text, length, NULL) ? g_strndup(text, length)
+                                                 : g_utf8_make_valid(text, (gssize)length);
+}
+
+static char *marker_for(const char *text, gsize length) {
+  g_autofree char *digest = digest_hex(text, length);
+  return g_strdup_printf("{\"capture\":\"truncated\",\"bytes\":%" G_GSIZE_FORMAT
+                         ",\"sha256\":\"%s\"}",
+                         length, digest);
+}
+
+static Row *row_new(const char *type, gint64 at, JsonObject *metadata, JsonObject *payload,
+                    GError **error) {
+  g_autoptr(Row) row = g_new0(Row, 1);
+  row->at = at;
+  row->type = g_utf8_make_valid(type, -1);
+  row->metadata = metadata ? text_of(metadata) : NULL;
+  row->payload = payload ? text_of(payload) : NULL;
+  if (row->metadata && strlen(row->metadata) > JSON_MAX_BYTES) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
+                "the facts of an event %s are too long for the record", type);
+    return NULL;
+  }
+  gsize length = row->payload ? strlen(row->payload) : 0;
+  if (length > JSON_MAX_BYTES) {
+    char *marker = marker_for(row->payload, length);
+    g_free(row->payload);
+    row->payload = marker;
+  }
+  return g_steal_pointer(&row);
+}
+
+static int insert_row(Record *record, const char *run_id, const Row *row) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_INSERT_EVENT, &code);
+  if (!statement) {
+    return code;
+  }
+  record_bind_text(statement, 1, run_id);
+  sqlite3_bind_int64(statement, 2, row->at);
+  record_bind_text(statement, 3, row->type);
+  record_bind_text(statement, 4, row->metadata);
+  record_bind_text(statement, 5, row->payload);
+  code = record_finish(statement);
+  return code == SQLITE_OK && sqlite3_changes(record->db) == 0 ? SQLITE_NOTFOUND : code;
+}
+
+/* Ends the transaction: with what was done when code is SQLITE_OK, else without a trace. Returns the code that
+ * counts. */
+static int settle(Record *record, int code) {
+  if (code == SQLITE_OK) {
+    code = record_run_statement(record, STATEMENT_COMMIT);
+  }
+  /* SQLite may have rolled back by itself. */
+  if (code != SQLITE_OK && !sqlite3_get_autocommit(record->db)) {
+    record_run_statement(record, STATEMENT_ROLLBACK);
+  }
+  return code;
+}
+
+static gboolean write_rows(Record *record, const char *run_id, const GPtrArray *rows,
+                           GError **error) {
+  g_mutex_lock(&record->lock);
+  int code = record_run_statement(record, STATEMENT_BEGIN);
+  if (code == SQLITE_OK) {
+    for (guint i = 0; code == SQLITE_OK && i < rows->len; i++) {
+      code = insert_row(record, run_id, g_ptr_array_index(rows, i));
+    }
+    code = settle(record, code);
+  }
+  gboolean ok = code == SQLITE_OK;
+  if (code == SQLITE_NOTFOUND) {
+    record_no_run(run_id, error);
+  } else if (!ok) {
+    record_fail(record, "write", code, error);
+  }
+  g_mutex_unlock(&record->lock);
+  return ok;
+}
+
+gboolean record_append_many(Record *record, const char *run_id, JsonObject *events,
+                            GError **error) {
+  g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
+  gint64 now = clock_wall();
+  for (gsize i = 0; i < json_object_array_length(events); i++) {
+    JsonObject *event = json_object_array_get_idx(events, i);
+    const char *type = json_get_text(event, "type");
+    Row *row = row_new(type ? type : "", json_get_int(event, "at", now),
+                       json_get(event, "metadata"), json_get(event, "payload"), error);
+    if (!row) {
+      return FALSE;
+    }
+    g_ptr_array_add(rows, row);
+  }
+  return rows->len == 0 || write_rows(record, run_id, rows, error);
+}
+
+gboolean record_append(Record *record, const char *run_id, const char *type, JsonObject *metadata,
+                       JsonObject *payload, GError **error) {
+  g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
+  Row *row = row_new(type, clock_wall(), metadata, payload, error);
+  if (!row) {
+    return FALSE;
+  }
+  g_ptr_array_add(rows, row);
+  return write_rows(record, run_id, rows, error);
+}
+
+/* ---- The beginning and the end of a run ----------------------------------------------------------------------------- */
+
+static int insert_run(Record *record, const char *run_id, const char *trace_id, gint64 at,
+                      const char *header) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_INSERT_RUN, &code);
+  if (!statement) {
+    return code;
+  }
+  RecordOwner self = record_owner_self();
+  record_bind_text(statement, 1, run_id);
+  record_bind_text(statement, 2, trace_id);
+  sqlite3_bind_int64(statement, 3, at);
+  record_bind_text(statement, 4, header);
+  sqlite3_bind_int64(statement, 5, self.pid);
+  sqlite3_bind_int64(statement, 6, self.start);
+  record_bind_text(statement, 7, self.boot);
+  record_bind_text(statement, 8, self.namespace);
+  code = record_finish(statement);
+  record_owner_clear(&self);
+  return code;
+}
+
+gboolean record_begin(Record *record, const char *run_id, const char *trace_id, JsonObject *header,
+                      GError **error) {
+  g_autofree char *text = text_of(header);
+  g_autoptr(JsonObject) facts = json_object_new_object();
+  json_add_take(facts, "header", json_object_get(header));
+  g_autoptr(Row) row = row_new("run_started", clock_wall(), facts, NULL, error);
+  if (!row) {
+    return FALSE;
+  }
+  g_mutex_lock(&record->lock);
+  int code = record_run_statement(record, STATEMENT_BEGIN);
+  if (code == SQLITE_OK) {
+    code = insert_run(record, run_id, trace_id, row->at, text);
+    code = settle(record, code == SQLITE_OK ? insert_row(record, run_id, row) : code);
+  }
+  gboolean ok = code == SQLITE_OK || record_fail(record, "write", code, error);
+  g_mutex_unlock(&record->lock);
+  return ok;
+}
+
+/* Within a transaction: a run that is running, or has the status `also`, gets this status and this event.
+ * SQLITE_NOTFOUND when there is no such run. */
+static int end_run(Record *record, const char *run_id, const char *status, const char *also,
+                   const Row *row) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_END_RUN, &code);
+  if (!statement) {
+    return code;
+  }
+  record_bind_text(statement, 1, run_id);
+  record_bind_text(statement, 2, status);
+  sqlite3_bind_int64(statement, 3, row->at);
+  record_bind_text(statement, 4, also);
+  code = record_finish(statement);
+  if (code == SQLITE_OK) {
+    code = sqlite3_changes(record->db) ? insert_row(record, run_id, row) : SQLITE_NOTFOUND;
+  }
+  return code;
+}
+
+static gboolean tell_unended(Record *record, const char *run_id, GError **error) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_RUN_STATUS, &code);
+  if (!statement) {
+    return record_fail(record, "read", code, error);
+  }
+  record_bind_text(statement, 1, run_id);
+  if (sqlite3_step(statement) == SQLITE_ROW) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD, "run %s has ended already (%s)",
+                run_id, (const char *)sqlite3_column_text(statement, 0));
+  } else {
+    record_no_run(run_id, error);
+  }
+  record_done(statement);
+  return FALSE;
+}
+
+gboolean record_end(Record *record, const char *run_id, const char *status, const char *reason,
+                    GError **error) {
+  g_autoptr(JsonObject) facts = json_object_new_object();
+  json_add_text(facts, "status", status);
+  json_add_text(facts, "reason", reason);
+  g_autoptr(Row) row = row_new("run_ended", clock_wall(), facts, NULL, error);
+  if (!row) {
+    return FALSE;
+  }
+  g_mutex_lock(&record->lock);
+  int code = record_run_statement(record, STATEMENT_BEGIN);
+  if (code == SQLITE_OK) {
+    code = settle(record, end_run(record, run_id, status, "interrupted", row));
+  }
+  gboolean ok =
+      code == SQLITE_OK || (code == SQLITE_NOTFOUND ? tell_unended(record, run_id, error)
+                                                    : record_fail(record, "write", code, error));
+  g_mutex_unlock(&record->lock);
+  return ok;
+}
+
+/* ---- Opening ---------------------------------------------------------------------------------------------------------- */
+
+/* Shorter and more often than SQLite's own waiting: a commit takes a fraction of a millisecond. */
+static int wait_for_lock(void *user, int tries) {
+  const Record *record = user;
+  if (clock_now() >= record->patience) {
+    return 0;
+  }
+  gulong longest = 100ul << MIN(tries, 5);
+  g_usleep(longest / 2 + (gulong)g_random_int_range(0, (gint32)longest));
+  return 1;
+}
+
+/* mknod and not open: closing a descriptor of the file would drop the locks that another Record of this process
+ * has on it. */
+static gboolean make_file(const char *path, GError **error) {
+  struct stat about;
+  if (stat(path, &about) == 0) {
+    if (!S_ISREG(about.st_mode)) {
+      g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
+                  "%s is not a record of sandhost: it is not a regular file", path);
+    }
+    return S_ISREG(about.st_mode);
+  }
+  g_autofree char *folder = g_path_get_dirname(path);
+  if (g_mkdir_with_parents(folder, 0700) < 0 ||
+      (mknod(path, S_IFREG | 0600, 0) < 0 && errno != EEXIST)) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD, "could not open the record %s: %s",
+                path, g_strerror(errno));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* The file may come from anywhere: nothing in it is run. */
+static void configure(sqlite3 *db) {
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+}
+
+static int open_database(Record *record, GError **error) {
+  /* An absolute path has no special meaning for SQLite, as ":memory:" has. */
+  g_autofree char *folder = g_path_is_absolute(record->path) ? NULL : g_get_current_dir();
+  g_autofree char *path =
+      folder ? g_build_filename(folder, record->path, NULL) : g_strdup(record->path);
+  int code = sqlite3_open_v2(
+      path, &record->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+  if (code == SQLITE_OK && sqlite3_db_readonly(record->db, "main") == 1) {
+    code = SQLITE_READONLY;
+  }
+  if (code == SQLITE_OK) {
+    configure(record->db);
+    sqlite3_busy_handler(record->db, wait_for_lock, record);
+    /* Making a file, and its change to WAL, do not wait for each other's locks: they are tried again here. */
+    record->patience = clock_deadline(PATIENCE);
+    int tries = 0;
+    do {
+      code = record_prepare_layout(record, error);
+    } while ((code & 0xff) == SQLITE_BUSY && wait_for_lock(record, tries++));
+  }
+  if (code == SQLITE_OK) {
+    code = sqlite3_exec(record->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+  }
+  return code;
+}
+
+/* Ids of the runs whose process is gone. */
+static int find_dead(Record *record, GPtrArray *ids) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_RUNNING, &code);
+  if (!statement) {
+    return code;
+  }
+  RecordOwner self = {0};
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    g_autofree char *boot = g_strdup((const char *)sqlite3_column_text(statement, 3));
+    g_autofree char *namespace = g_strdup((const char *)sqlite3_column_text(statement, 4));
+    const RecordOwner owner = {.pid = sqlite3_column_int64(statement, 1),
+                               .start = sqlite3_column_int64(statement, 2),
+                               .boot = boot,
+                               .namespace = namespace};
+    if (!self.boot) {
+      self = record_owner_self();
+    }
+    if (boot && namespace && record_owner_is_gone(&owner, &self)) {
+      g_ptr_array_add(ids, g_strdup((const char *)sqlite3_column_text(statement, 0)));
+    }
+  }
+  record_done(statement);
+  record_owner_clear(&self);
+  return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* What cannot be marked now, with a full disk, is marked by the next who opens; reading must go on. */
+static int mark_dead(Record *record) {
+  g_autoptr(GPtrArray) ids = g_ptr_array_new_with_free_func(g_free);
+  int code = find_dead(record, ids);
+  if (code != SQLITE_OK || ids->len == 0) {
+    return code;
+  }
+  g_autoptr(Row) row = row_new("run_interrupted", clock_wall(), NULL, NULL, NULL);
+  row->metadata = g_strdup("{\"cause\":\"process_gone\"}");
+  if (record_run_statement(record, STATEMENT_BEGIN) != SQLITE_OK) {
+    return SQLITE_OK;
+  }
+  for (guint i = 0; code == SQLITE_OK && i < ids->len; i++) {
+    code = end_run(record, g_ptr_array_index(ids, i), "interrupted", "running", row);
+    if (code == SQLITE_NOTFOUND) { /* another process was first */
+      code = SQLITE_OK;
+    }
+  }
+  settle(record, code);
+  return SQLITE_OK;
+}
+
+Record *record_open(const char *path, GError **error) {
+  if (!make_file(path, error)) {
+    return NULL;
+  }
+  g_autoptr(Record) record = g_new0(Record, 1);
+  g_autoptr(GError) refusal = NULL;
+  g_mutex_init(&record->lock);
+  record->path = g_strdup(path);
+  int code = open_database(record, &refusal);
+  if (code == SQLITE_OK) {
+    code = mark_dead(record);
+  }
+  if (refusal) {
+    g_propagate_error(error, g_steal_pointer(&refusal));
+    return NULL;
+  }
+  if (code != SQLITE_OK) {
+    record_fail(record, "open", code, error);
+    return NULL;
+  }
+  return g_steal_pointer(&record);
+}
+
+void record_close(Record *record) {
+  if (!record) {
+    return;
+  }
+  for (gsize i = 0; i < STATEMENT_COUNT; i++) {
+    sqlite3_finalize(record->statements[i]);
+  }
+  sqlite3_close(record->db);
+  g_mutex_clear(&record->lock);
+  g_free(record->path);
+  g_free(record);
+}
+
+char *record_default_path(void) {
+  const char *state = g_getenv("SANDHOST_STATE_DIR");
+  if (state && *state) {
+    return g_build_filename(state, "record.db", NULL);
+  }
+  /* The XDG rules let a path that is not absolute count as unset. */
+  const char *base = g_getenv("XDG_STATE_HOME");
+  if (base && g_path_is_absolute(base)) {
+    return g_build_filename(base, "sandhost", "record.db", NULL);
+  }
+  const char *home = g_getenv("HOME");
+  if (home && g_path_is_absolute(home)) {
+    return g_build_filename(home, ".local", "state", "sandhost", "record.db", NULL);
+  }
+  return g_strdup("/var/lib/sandhost/record.db");
+}

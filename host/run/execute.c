@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * execute.c: one command from the door to the sandbox and back. Read execute_run at the end first: the steps
+ * stand there in order.
+ */
+#include "run/execute.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "governance/requests.h"
+#include "run/observation.h"
+#include "run/run-private.h"
+
+/* How long the steps around the command may take; the command's own limit is not charged for them. */
+#define CREATE_SECONDS 600 /* an image may have to be pulled */
+#define COPY_SECONDS 60
+#define BACKSTOP_SECONDS 15 /* past the command's limit; a provider gives up before that */
+
+typedef struct {
+  Run *run;
+  const ExecuteCall *request;
+  char *id; /* call_... */
+  JsonObject *args;
+  gint64 limit; /* seconds */
+  Gate *gate;
+  PolicyDecision *decision; /* that of the command itself */
+  Session *session;
+  char *execution_id;
+  BridgeReport *report;   /* NULL: nothing is copied */
+  guint files_allowed[2]; /* read, write: told in one summary */
+  JsonObject *files_denied;
+
+  Output out;
+  Output err;
+  gboolean stopped; /* the door's output function said so */
+  struct sandhost_result result;
+  gint64 started;
+  gboolean timed_out;
+  gboolean lost;
+} Call;
+
+static CallScope scope_for(const Call *call, gint64 seconds) {
+  const RunHooks *hooks = &call->run->hooks;
+  return (CallScope){
+      .deadline = clock_deadline(seconds * CLOCK_SECOND),
+      .cancel = hooks->cancel,
+      .progress = hooks->progress,
+      .user = hooks->user,
+  };
+}
+
+static JsonObject *facts_of(const Call *call) {
+  JsonObject *facts = json_object_new_object();
+  json_add_text(facts, "tool_call_id", call->id);
+  return facts;
+}
+
+/* ---- 1. Asking ---------------------------------------------------------------------------------------- */
+
+static gboolean record_decision(void *user, const PolicyRequest *request,
+                                const PolicyDecision *decision, GError **error) {
+  Call *call = user;
+  (void)error; /* cannot fail here: the flush before the next step tells */
+
+  JsonObject *asked = facts_of(call);
+  json_add_text(asked, "capability", request->capability);
+  JsonObject *payload = json_object_new_object();
+  json_add_take(payload, "request", policy_request_json(request));
+  journal_add(call->run->journal, "policy_request_created", asked, payload);
+
+  JsonObject *facts = facts_of(call);
+  json_add_text(facts, "effect", effect_name(decision->effect));
+  json_add_text(facts, "capability", request->capability);
+  json_add_text(facts, "reason_code", decision->reason_code);
+  json_add_take(facts, "matched_rule_ids",
+                json_from_strv((const char *const *)decision->matched_rule_ids));
+  json_add_text(facts, "approval_id", NULL);
+  json_add_text(facts, "approved_by", decision->approved_by);
+  json_add_text(facts, "denied_by", NULL);
+  JsonObject *output = json_object_new_object();
+  json_add_take(output, "decision", policy_decision_json(decision));
+  g_autofree char *type = g_strdup_printf("policy_decision_%s", effect_name(decision->effect));
+  journal_add(call->run->journal, type, facts, output);
+  return TRUE;
+}
+
+static char *answer_ask(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+  Run *run = ((Call *)user)->run;
+  if (!run->hooks.answer) {
+    return NULL;
+  }
+  g_mutex_lock(&run->answering);
+  char *approver = run->hooks.answer(run->hooks.user, request, decision);
+  g_mutex_unlock(&run->answering);
+  return approver;
+}
+
+static Gate *gate_for(Call *call) {
+  const Harness *harness = call->run->harness;
+  const GateHooks hooks = {.user = call, .record = record_decision, .answer = answer_ask};
+  return gate_new(harness->policy, &hooks, provider_instance_isolates(harness->instance),
+                  harness->config->approval_fails);
+}
+
+static gboolean authorize_one(Call *call, PolicyRequest *take_request,
+                              PolicyDecision **ret_decision, GError **error) {
+  g_autoptr(GPtrArray) requests =
+      g_ptr_array_new_with_free_func((GDestroyNotify)policy_request_free);
+  g_ptr_array_add(requests, take_request);
+  g_autoptr(GPtrArray) decisions = NULL;
+  if (!gate_authorize(call->gate, requests, &decisions, error)) {
+    return FALSE;
+  }
+  if (ret_decision) {
+    *ret_decision = g_ptr_array_steal_index(decisions, 0);
+  }
+  return TRUE;
+}
+
+static gboolean authorize_manifest(Call *call, GError **error) {
+  g_autoptr(GPtrArray) requests = request_manifest(call->run->harness->config->manifest);
+  return requests->len == 0 || gate_authorize(call->gate, requests, NULL, error);
+}
+
+static gboolean authorize_command(Call *call, GError **error) {
+  const char *const argv[] = {"sh", "-c", call->request->command, NULL};
+  gboolean isolated = provider_instance_isolates(call->run->harness->instance);
+  return authorize_one(call, request_command(argv, isolated), &call->decision, error);
+}
+
+/* ---- 2. A sandbox --------------------------------------------------------------------------------------- */
+
+static gboolean permit_file(void *copier, gboolean write, const char *path, GError **error) {
+  Call *call = copier;
+  (void)error;
+  g_autoptr(PolicyRequest) request = request_file(write, path);
+  g_autoptr(PolicyDecision) decision = NULL;
+  if (gate_permits(call->gate, request, &decision)) {
+    call->files_allowed[write ? 1 : 0]++;
+    return TRUE;
+  }
+  record_decision(call, request, decision, NULL);
+  json_object_array_add(call->files_denied, json_object_new_string(path));
+  return FALSE;
+}
+
+/* The run's session with a reference for this call, opened when there is none or the last one is lost. */
+static gboolean join_session(Call *call, GError **error) {
+  Run *run = call->run;
+  if (run->session && session_is_lost(run->session)) {
+    g_clear_pointer(&run->session, session_unref);
+  }
+  if (!run->session) {
+    if (!journal_flush(run->journal, error)) {
+      return FALSE;
+    }
+    const CallScope scope = scope_for(call, CREATE_SECONDS);
+    run->session = session_open(run->harness, run->journal, run->id, permit_file, &scope, error);
+    if (!run->session) {
+      return FALSE;
+    }
+  }
+  call->session = session_ref(run->session);
+  return TRUE;
+}
+
+/* The manifest is asked about before there is a sandbox, and the command before one is made for it. */
+static gboolean authorize_and_join(Call *call, GError **error) {
+  Run *run = call->run;
+  if (!authorize_one(call, request_execute(), NULL, error)) {
+    return FALSE;
+  }
+  g_mutex_lock(&run->opening);
+  gboolean opens = !run->session || session_is_lost(run->session);
+  gboolean ok = (!opens || authorize_manifest(call, error)) && authorize_command(call, error) &&
+                join_session(call, error);
+  g_mutex_unlock(&run->opening);
+  return ok;
+}
+
+/* ---- 3. and 5. The workspace ------------------------------------------------------------------------------ */
+
+static gboolean copy(Call *call, gboolean back, GError **error) {
+  Session *session = call->session;
+  const CallScope scope = scope_for(call, COPY_SECONDS);
+  SessionTransport reach = {.session = session, .scope = &scope};
+  const BridgeTransport transport = session_transport(&reach);
+
+  g_mutex_lock(&call->run->copying);
+  session->copier = call;
+  gboolean ok = back ? bridge_copy_back(session->bridge, &transport, call->report, error)
+                     : bridge_copy_in(session->bridge, &transport, call->report, error);
+  session->copier = NULL;
+  g_mutex_unlock(&call->run->copying);
+  return ok;
+}
+
+static gboolean is_cancel(const GError *error) {
+  return provider_error_is(error, SANDHOST_CANCELLED);
+}
+
+/* A sandbox that cannot take the files is replaced once: it may have died since the last command. */
+static gboolean copy_in(Call *call, GError **error) {
+  if (!call->session->bridge) {
+    return TRUE;
+  }
+  g_autoptr(GError) failure = NULL;
+  call->report = bridge_report_new();
+  if (copy(call, FALSE, &failure)) {
+    return TRUE;
+  }
+  if (failure->domain != PROVIDER_ERROR || is_cancel(failure)) {
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return FALSE;
+  }
+  session_mark_lost(call->session);
+  g_clear_pointer(&call->session, session_unref);
+  g_clear_pointer(&call->report, bridge_report_free);
+  call->report = bridge_report_new();
+
+  g_mutex_lock(&call->run->opening);
+  gboolean ok = authorize_manifest(call, error) && join_session(call, error);
+  g_mutex_unlock(&call->run->opening);
+  return ok && copy(call, FALSE, error);
+}
+
+static void skip_everything(Call *call, const GError *failure) {
+  if (provider_error_is(failure, SANDHOST_LOST) || session_is_lost(call->session)) {
+    session_mark_lost(call->session);
+    bridge_report_skip(call->report, "*", "the sandbox was lost before its files were copied back");
+  } else if (failure->domain == PROVIDER_ERROR) {
+    bridge_report_skip(call->report, ".", "could not list the sandbox files");
+  } else {
+    bridge_report_skip(call->report, "*", failure->message);
+  }
+}
+
+/* Never fails the call: the command has run, and its result stands. */
+static void copy_back(Call *call) {
+  g_autoptr(GError) failure = NULL;
+  g_autoptr(PolicyRequest) listing = request_sync();
+  if (!gate_authorize_sync(call->gate, listing, call->decision, NULL, &failure)) {
+    g_autofree char *reason = g_strdup_printf("the policy refused the runtime's listing of the "
+                                              "sandbox's files (sandbox.workspace.sync), so "
+                                              "nothing was copied back: %s",
+                                              failure->message);
+    bridge_report_skip(call->report, "*", reason);
+  } else if (!copy(call, TRUE, &failure)) {
+    skip_everything(call, failure);
+  }
+}
+
+static void record_sync(Call *call) {
+  JsonObject *facts = observation_sync(call->report);
+  json_add_text(facts, "tool_call_id", call->id);
+  json_add_text(facts, "sandbox_session_id", call->session ? call->session->id : NULL);
+  json_add_int(facts, "reads_allowed", call->files_allowed[0]);
+  json_add_int(facts, "writes_allowed", call->files_allowed[1]);
+  json_add_take(facts, "denied", json_object_get(call->files_denied));
+  journal_add(call->run->journal, "sandbox_workspace_sync", facts, NULL);
+}
+
+/* ---- 4. The command ------------------------------------------------------------------------------------- */
+
+static void on_started(void *user, uint64_t execution) {
+  const Call *call = user;
+  if (call->request->started) {
+    call->request->started(call->request->user, execution);
+  }
+}
+
+static int32_t on_output(void *user, uint32_t stream, const void *data, size_t length) {
+  Call *call = user;
+  output_add(stream == SANDHOST_STDERR ? &call->err : &call->out, data, length);
+  if (call->request->output && !call->request->output(call->request->user, stream, data, length)) {
+    call->stopped = TRUE;
+    return SANDHOST_CANCELLED;
+  }
+  return SANDHOST_OK;
+}
+
+static int64_t on_input(void *user, void *buffer, size_t length) {
+  const Call *call = user;
+  return call->request->input(call->request->user, buffer, length);
+}
+
+static int32_t on_input_fd(void *user) {
+  const Call *call = user;
+  return call->request->input_fd(call->request->user);
+}
+
+static JsonObject *execution_facts(const Call *call) {
+  JsonObject *facts = facts_of(call);
+  json_add_text(facts, "sandbox_session_id", call->session->id);
+  json_add_text(facts, "execution_id", call->execution_id);
+  json_add_text(facts, "sandbox_provider", provider_instance_name(call->run->harness->instance));
+  json_add_text(facts, "command_name", "sh");
+  json_add_int(facts, "argc", 3);
+  json_add_int(facts, "timeout_seconds", call->limit);
+  json_add_text(facts, "purpose", "command");
+  json_add_text(facts, "decision_id", call->decision->decision_id);
+  json_add_take(facts, "matched_rule_ids",
+                json_from_strv((const char *const *)call->decision->matched_rule_ids));
+  return facts;
+}
+
+static JsonObject *argv_json(const Call *call) {
+  const char *const argv[] = {"sh", "-c", call->request->command, NULL};
+  return json_from_strv(argv);
+}
+
+static void record_started(Call *call) {
+  JsonObject *payload = json_object_new_object();
+  json_add_take(payload, "command", argv_json(call));
+  journal_add(call->run->journal, "sandbox_exec_started", execution_facts(call), payload);
+}
+
+static void record_ended(Call *call, gint64 duration, const GError *failure) {
+  gboolean out_cut = output_truncated(&call->out, call->result.stdout_bytes);
+  gboolean err_cut = output_truncated(&call->err, call->result.stderr_bytes);
+  JsonObject *facts = execution_facts(call);
+  json_add_int(facts, "exit_code", call->result.exit_code);
+  json_add_bool(facts, "timed_out", call->timed_out);
+  json_add_double(facts, "duration_ms", (double)duration / (double)CLOCK_MILLISECOND);
+  json_add_int(facts, "stdout_bytes", (gint64)MAX(call->out.total, call->result.stdout_bytes));
+  json_add_int(facts, "stderr_bytes", (gint64)MAX(call->err.total, call->result.stderr_bytes));
+  json_add_bool(facts, "stdout_truncated", out_cut);
+  json_add_bool(facts, "stderr_truncated", err_cut);
+  json_add_bool(facts, "session_terminated", call->lost);
+  json_add_int(facts, "signal", call->result.signal);
+  json_add_text(facts, "error", failure ? failure->message : NULL);
+  json_add_double(facts, "user_ms", (double)call->result.user_time / (double)CLOCK_MILLISECOND);
+  json_add_double(facts, "system_ms", (double)call->result.system_time / (double)CLOCK_MILLISECOND);
+  json_add_int(facts, "max_rss_bytes", (gint64)call->result.max_rss);
+
+  JsonObject *payload = json_object_new_object();
+  json_add_take(payload, "command", argv_json(call));
+  json_add_int(payload, "exit_code", call->result.exit_code);
+  json_add_take(payload, "stdout", output_text(&call->out, out_cut));
+  json_add_take(payload, "stderr", output_text(&call->err, err_cut));
+  gboolean good =
+      !failure && call->result.ended == SANDHOST_ENDED_EXIT && call->result.exit_code == 0;
+  journal_add(call->run->journal, good ? "sandbox_exec_completed" : "sandbox_exec_failed", facts,
+              payload);
+}
+
+/* A sandbox that went away under the command, and one whose provider did not keep the limit, are an end of the
+ * command: 137, as a kill. Anything else that went wrong stays an error. */
+static gboolean settle_failure(Call *call, GError *failure) {
+  gboolean overrun = provider_error_is(failure, SANDHOST_TIMEOUT);
+  if (!overrun && !provider_error_is(failure, SANDHOST_LOST)) {
+    return FALSE;
+  }
+  session_mark_lost(call->session);
+  call->lost = TRUE;
+  call->timed_out = overrun || clock_now() - call->started >= call->limit * CLOCK_SECOND;
+  call->result.ended = SANDHOST_ENDED_SIGNAL;
+  call->result.exit_code = 137;
+  call->result.signal = 9;
+  return TRUE;
+}
+
+static gboolean run_command(Call *call, GError **error) {
+  record_started(call);
+  if (!journal_flush(call->run->journal, error)) {
+    return FALSE;
+  }
+  const struct sandhost_text argv[] = {
+      {.data = "sh", .length = 2},
+      {.data = "-c", .length = 2},
+      {.data = call->request->command, .length = strlen(call->request->command)},
+  };
+  const struct sandhost_execute request = {
+      .size = sizeof request,
+      .argv = argv,
+      .argc = G_N_ELEMENTS(argv),
+      .limit = call->limit * CLOCK_SECOND,
+      .max_output_bytes = call->request->output ? 0 : call->out.max,
+      .flags = call->request->input ? SANDHOST_EXECUTE_STDIN : 0,
+  };
+  const struct sandhost_observer observer = {
+      .size = sizeof observer,
+      .user = call,
+      .started = on_started,
+      .output = on_output,
+      .input = call->request->input ? on_input : NULL,
+      .input_fd = call->request->input ? on_input_fd : NULL,
+  };
+  const CallScope scope = scope_for(call, call->limit + BACKSTOP_SECONDS);
+
+  g_autoptr(GError) failure = NULL;
+  g_atomic_int_inc(&call->session->commands);
+  call->started = clock_now();
+  gboolean ok =
+      sandbox_execute(call->session->sandbox, &scope, &request, &observer, &call->result, &failure);
+  gint64 duration = clock_now() - call->started;
+  call->timed_out = ok && call->result.ended == SANDHOST_ENDED_LIMIT;
+  gboolean settled = ok || settle_failure(call, failure);
+  record_ended(call, duration, failure);
+  if (!settled) {
+    g_propagate_error(error, g_steal_pointer(&failure));
+  }
+  return settled;
+}
+
+/* ---- 6. Telling ------------------------------------------------------------------------------------------- */
+
+static const char *outcome_name(ExecuteEnd end, int exit_code) {
+  switch (end) {
+  case EXECUTE_FINISHED:
+    return exit_code == 0 ? "success" : "error";
+  case EXECUTE_TIMED_OUT:
+  case EXECUTE_LOST:
+  case EXECUTE_FAILED:
+    return "error";
+  case EXECUTE_DENIED:
+  case EXECUTE_WAITING: /* nobody answered and nothing is kept to be answered later */
+    return "denied";
+  case EXECUTE_REJECTED:
+    return "rejected";
+  case EXECUTE_CANCELLED:
+    return "cancelled";
+  }
+  return "error";
+}
+
+static void record_call_ended(Run *run, const char *call_id, const ExecuteOutcome *outcome) {
+  JsonObject *facts = json_object_new_object();
+  json_add_text(facts, "tool_call_id", call_id);
+  json_add_text(facts, "tool_name", "execute");
+  json_add_text(facts, "outcome", outcome_name(outcome->end, outcome->exit_code));
+  JsonObject *payload = json_object_new_object();
+  json_add_take(payload, "observation", json_object_get(outcome->observation));
+  journal_add(run->journal, "tool_call_completed", facts, payload);
+}
+
+static ExecuteEnd end_of_error(const Call *call, const GError *error) {
+  if (call->stopped || is_cancel(error) || cancel_raised(call->run->hooks.cancel)) {
+    return EXECUTE_CANCELLED;
+  }
+  if (g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_APPROVAL_REQUIRED)) {
+    return call->run->harness->config->approval_fails ? EXECUTE_DENIED : EXECUTE_WAITING;
+  }
+  return sandhost_error_governance_code(error) ? EXECUTE_DENIED : EXECUTE_FAILED;
+}
+
+static void tell_error(const Call *call, const GError *error, ExecuteOutcome *ret_outcome) {
+  ret_outcome->end = end_of_error(call, error);
+  ret_outcome->exit_code = -1;
+  ret_outcome->observation = observation_error(
+      call->args,
+      ret_outcome->end == EXECUTE_CANCELLED ? "Tool execution cancelled" : error->message,
+      sandhost_error_governance_code(error));
+  if (ret_outcome->end == EXECUTE_CANCELLED) {
+    json_add_text(ret_outcome->observation, "error_type", "cancelled");
+  }
+}
+
+static void tell_result(const Call *call, ExecuteOutcome *ret_outcome) {
+  const ObservationFacts facts = {
+      .result = &call->result,
+      .out = &call->out,
+      .err = &call->err,
+      .limit = call->limit,
+      .isolated = provider_instance_isolates(call->run->harness->instance),
+      .lost = call->lost ? session_lost_reason(call->session) : NULL,
+      .timed_out = call->timed_out,
+      .report = call->report,
+  };
+  ret_outcome->end = call->lost        ? EXECUTE_LOST
+                     : call->timed_out ? EXECUTE_TIMED_OUT
+                                       : EXECUTE_FINISHED;
+  ret_outcome->exit_code = call->result.exit_code;
+  ret_outcome->observation = observation_result(call->args, &facts);
+}
+
+static void record_call_started(Run *run, const char *call_id, JsonObject *args) {
+  JsonObject *facts = json_object_new_object();
+  json_add_text(facts, "tool_call_id", call_id);
+  json_add_text(facts, "tool_name", "execute");
+  JsonObject *payload = json_object_new_object();
+  json_add_take(payload, "arguments", json_object_get(args));
+  journal_add(run->journal, "tool_call_started", facts, payload);
+}
+
+/* ---- The call ----------------------------------------------------------------------------------------------- */
+
+static JsonObject *args_of(const ExecuteCall *request) {
+  JsonObject *args = json_object_new_object();
+  json_add_text(args, "command", request->command);
+  if (request->timeout) {
+    json_add_int(args, "timeout", request->timeout);
+  }
+  return args;
+}
+
+static void call_init(Call *call, Run *run, const ExecuteCall *request) {
+  guint64 cap = provider_instance_max_output(run->harness->instance);
+  gint64 most = run->harness->config->tool_call_timeout;
+  *call = (Call){
+      .run = run,
+      .request = request,
+      .id = id_new("call"),
+      .execution_id = id_new("exec"),
+      .args = args_of(request),
+      .limit = CLAMP(request->timeout ? request->timeout : EXECUTE_DEFAULT_TIMEOUT, 1, most),
+      .files_denied = json_object_new_array(),
+      .result = {.size = sizeof call->result},
+  };
+  call->gate = gate_for(call);
+  output_init(&call->out, cap);
+  output_init(&call->err, cap);
+}
+
+static void call_clear(Call *call) {
+  session_unref(call->session);
+  gate_free(call->gate);
+  policy_decision_free(call->decision);
+  bridge_report_free(call->report);
+  json_object_put(call->files_denied);
+  json_object_put(call->args);
+  output_clear(&call->out);
+  output_clear(&call->err);
+  g_free(call->execution_id);
+  g_free(call->id);
+}
+
+static gboolean is_blank(const char *command) {
+  return command[strspn(command, " \t\r\n")] == '\0';
+}
+
+void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outcome) {
+  g_autoptr(GError) error = NULL;
+  Call call;
+  *ret_outcome = (ExecuteOutcome){.exit_code = -1};
+  call_init(&call, run, request);
+
+  if (is_blank(request->command)) {
+    execute_reject(run, call.args, "The command is empty.", ret_outcome);
+    call_clear(&call);
+    return;
+  }
+  record_call_started(run, call.id, call.args);
+  gboolean ran =
+      authorize_and_join(&call, &error) && copy_in(&call, &error) && run_command(&call, &error);
+  if (ran && call.report && !call.lost) {
+    copy_back(&call);
+  }
+  if (call.report) {
+    record_sync(&call);
+    ret_outcome->sync = observation_sync(call.report);
+  }
+  if (ran) {
+    tell_result(&call, ret_outcome);
+  } else {
+    tell_error(&call, error, ret_outcome);
+  }
+  record_call_ended(run, call.id, ret_outcome);
+
+  g_autoptr(GError) unrecorded = NULL;
+  if (!journal_flush(run->journal, &unrecorded) && ran) {
+    json_add_text(ret_outcome->observation, "record_error", unrecorded->message);
+  }
+  call_clear(&call);
+}
+
+void execute_reject(Run *run, JsonObject *arguments, const char *message,
+                    ExecuteOutcome *ret_outcome) {
+  g_autofree char *id = id_new("call");
+  *ret_outcome = (ExecuteOutcome){
+      .end = EXECUTE_REJECTED,
+      .exit_code = -1,
+      .observation = observation_error(arguments, message, NULL),
+  };
+  record_call_started(run, id, arguments);
+  record_call_ended(run, id, ret_outcome);
+  journal_flush(run->journal, NULL);
+}
+
+void execute_outcome_clear(ExecuteOutcome *outcome) {
+  g_clear_pointer(&outcome->observation, json_object_put);
+  g_clear_pointer(&outcome->sync, json_object_put);
+}
+
+gboolean execute_signal(Run *run, guint64 execution, int signal_number, GError **error) {
+  g_mutex_lock(&run->opening);
+  g_autoptr(Session) session = run->session ? session_ref(run->session) : NULL;
+  g_mutex_unlock(&run->opening);
+  if (!session) {
+    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND, "no command is running");
+    return FALSE;
+  }
+  const CallScope scope = {.deadline = clock_deadline(5 * CLOCK_SECOND)};
+  return sandbox_signal(session->sandbox, &scope, execution, signal_number, error);
+}

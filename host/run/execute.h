@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * execute.h: the execute tool (behaviour 7), the way of one command: asked about, given a sandbox, the workspace's
+ * files copied in, run, files copied back, told. Any number may run at once in a run.
+ */
+#ifndef SANDHOST_RUN_EXECUTE_H
+#define SANDHOST_RUN_EXECUTE_H
+
+#include "run/run.h"
+
+#define EXECUTE_DEFAULT_TIMEOUT 60 /* seconds */
+
+typedef struct {
+  const char *command;
+  gint64 timeout; /* seconds; 0: the default; clamped to 1 ... tool_call_timeout */
+
+  /* Follows the command as it runs; each may be NULL. They are called from the thread of execute_run. */
+  void *user;
+  void (*started)(void *user, guint64 execution);
+  /* Everything that the command writes, also what is over the cap of the result. FALSE ends the command. NULL: only
+   * what the result keeps leaves the sandbox. */
+  gboolean (*output)(void *user, guint32 stream, const void *data, gsize length);
+  /* stdin, as sandhost_observer has it; NULL: it is empty. */
+  gint64 (*input)(void *user, void *buffer, gsize length);
+  gint32 (*input_fd)(void *user);
+} ExecuteCall;
+
+/* How a call ended, for a door that must turn it into an exit code. */
+typedef enum {
+  EXECUTE_FINISHED, /* the command ran and ended; exit_code is its own */
+  EXECUTE_TIMED_OUT,
+  EXECUTE_LOST,     /* the sandbox went away under it */
+  EXECUTE_DENIED,   /* by the policy */
+  EXECUTE_WAITING,  /* the policy asks and nobody answered */
+  EXECUTE_REJECTED, /* the arguments make no sense; nothing was done */
+  EXECUTE_CANCELLED,
+  EXECUTE_FAILED, /* provider, record or workspace */
+} ExecuteEnd;
+
+typedef struct {
+  ExecuteEnd end;
+  int exit_code;           /* of the command; -1 where it did not run */
+  JsonObject *observation; /* behaviour 7.2: tool_name, args, status, data, message; owned */
+  JsonObject *sync;        /* {copied_in, written, skipped} or NULL; owned */
+} ExecuteOutcome;
+
+void execute_outcome_clear(ExecuteOutcome *outcome);
+
+/* Runs one command to its end. Everything that can go wrong is in the outcome. */
+void execute_run(Run *run, const ExecuteCall *call, ExecuteOutcome *ret_outcome);
+
+/* Ends with EXECUTE_REJECTED what never was a call (bad JSON, wrong arguments), so that it is recorded too.
+ * arguments may be NULL. */
+void execute_reject(Run *run, JsonObject *arguments, const char *message,
+                    ExecuteOutcome *ret_outcome);
+
+/* Sends a signal to a command that runs. */
+gboolean execute_signal(Run *run, guint64 execution, int signal_number, GError **error);
+
+/* The tool's declaration for a model: {name, description, parameters}. Returns owned. */
+JsonObject *execute_declaration(const Harness *harness);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* harness.c: builds what a configuration describes, in the order in which behaviour 2.4 refuses. */
+#include "run/harness.h"
+
+#include "base/build.h"
+#include "base/error.h"
+
+static gboolean register_configured(Harness *harness, GError **error) {
+  GHashTableIter iter;
+  gpointer name = NULL;
+  gpointer file = NULL;
+  g_hash_table_iter_init(&iter, harness->config->registered);
+  while (g_hash_table_iter_next(&iter, &name, &file)) {
+    if (!provider_registry_add_file(harness->registry, name, file, error)) {
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean load_policy(Harness *harness, GError **error) {
+  const Config *config = harness->config;
+  if (!config->governed) {
+    return TRUE;
+  }
+  if (config->policy_path) {
+    const char *const agent_dirs[] = {config->workspace_dir, config->files_dir, NULL};
+    harness->policy = policy_load(config->policy_path, config->project_root, agent_dirs, error);
+  } else if (config->policy) {
+    harness->policy = policy_new(config->policy, error);
+  } else {
+    harness->policy = policy_new_profile(config->profile);
+  }
+  return harness->policy != NULL;
+}
+
+static gboolean open_provider(Harness *harness, GError **error) {
+  const Config *config = harness->config;
+  if (!config->provider) {
+    return TRUE;
+  }
+  Provider *provider = provider_registry_load(harness->registry, config->provider, error);
+  if (!provider) {
+    return FALSE;
+  }
+  harness->instance =
+      provider_instance_open(harness->registry, provider, config->provider_options, error);
+  return harness->instance && provider_instance_check(harness->instance, config->manifest, error);
+}
+
+Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **error) {
+  g_autoptr(Harness) harness = g_new0(Harness, 1);
+  harness->config = take_config;
+  harness->registry = registry;
+  if (!register_configured(harness, error) || !load_policy(harness, error) ||
+      !open_provider(harness, error)) {
+    return NULL;
+  }
+  return g_steal_pointer(&harness);
+}
+
+void harness_free(Harness *harness) {
+  if (!harness) {
+    return;
+  }
+  g_clear_pointer(&harness->instance, provider_instance_close);
+  g_clear_pointer(&harness->policy, policy_unref);
+  g_clear_pointer(&harness->config, config_free);
+  g_free(harness);
+}
+
+gboolean harness_executes(const Harness *harness, GError **error) {
+  const char *why = NULL;
+  if (!harness->config->governed) {
+    why = "governance is off (governance_config.enabled is false), so there is no execute tool; "
+          "remove that setting";
+  } else if (!harness->instance) {
+    why = "no sandbox is configured; set governance_config.sandbox_config.provider, "
+          "or give --provider NAME";
+  } else if (!provider_instance_executes(harness->instance)) {
+    why = "the provider none runs no commands; choose another one";
+  } else if (provider_instance_is_test(harness->instance) && !harness->config->allow_test_runtime) {
+    why = "a test runtime stands in for a sandbox only with "
+          "governance_config.allow_test_sandbox_runtime set to true";
+  } else {
+    return TRUE;
+  }
+  g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, why);
+  return FALSE;
+}
+
+static void warn(JsonObject *warnings, const char *code, const char *message) {
+  JsonObject *warning = json_object_new_object();
+  json_add_text(warning, "code", code);
+  json_add_text(warning, "message", message);
+  json_object_array_add(warnings, warning);
+}
+
+JsonObject *harness_warnings(const Harness *harness) {
+  JsonObject *warnings = json_object_new_array();
+  if (!harness->config->governed && harness->config->provider &&
+      g_strcmp0(harness->config->provider, "none") != 0) {
+    warn(warnings, "sandbox_unused_without_governance",
+         "A sandbox is configured but governance is off, so nothing runs in it; enable governance "
+         "to "
+         "use it.");
+  }
+  if (harness->instance && !provider_instance_isolates(harness->instance)) {
+    warn(warnings, "host_execution_not_contained",
+         "Commands run directly on this machine, not in a sandbox.");
+  }
+  return warnings;
+}
+
+JsonObject *harness_header(const Harness *harness) {
+  JsonObject *header = json_object_new_object();
+  json_add_text(header, "agent_name", harness->config->agent_name);
+  json_add_text(header, "sandhost_version", SANDHOST_VERSION);
+  json_add_text(header, "provider", harness->config->provider);
+  json_add_bool(header, "isolated",
+                harness->instance && provider_instance_isolates(harness->instance));
+
+  JsonObject *governance = json_object_new_object();
+  json_add_bool(governance, "enabled", harness->config->governed);
+  json_add_text(governance, "profile", harness->policy ? policy_profile(harness->policy) : NULL);
+  json_add_text(governance, "policy_hash", harness->policy ? policy_hash(harness->policy) : NULL);
+  json_add_take(header, "governance", governance);
+
+  JsonObject *limits = json_object_new_object();
+  json_add_int(limits, "tool_call_timeout", harness->config->tool_call_timeout);
+  json_add_take(header, "limits", limits);
+  json_add_take(header, "security_warnings", harness_warnings(harness));
+  return header;
+}

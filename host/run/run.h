@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h: one run: its ids, its record, its one sandbox. Commands are executed in it (execute.h). */
+#ifndef SANDHOST_RUN_RUN_H
+#define SANDHOST_RUN_RUN_H
+
+#include "base/cancel.h"
+#include "governance/gate.h"
+#include "run/harness.h"
+#include "run/journal.h"
+
+typedef struct Run Run;
+
+typedef struct {
+  /* Answers an ask at once: the approver's name to allow it (owned by the caller), or NULL. May be NULL: nobody
+   * answers. From any thread, one at a time. */
+  char *(*answer)(void *user, const PolicyRequest *request, const PolicyDecision *decision);
+  /* One line about something that takes long (an image being pulled). May be NULL. */
+  void (*progress)(void *user, const char *line);
+  void *user;
+  Cancel
+      *cancel; /* ends the run; a reference is taken; NULL: it cannot be cancelled from outside */
+} RunHooks;
+
+/* Begins a run and its row in the record (NULL: nothing is recorded). harness and record must outlive it; hooks is
+ * copied. Fails when there is no execute tool or the record cannot be written. */
+Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GError **error);
+
+const char *run_id(const Run *run);
+const char *run_trace_id(const Run *run);
+
+/* Ends the sandbox, writes the end (status of behaviour 6.4: "completed", "failed", "cancelled",
+ * "awaiting_approval") and frees. No command may be running. FALSE when the record could not be written or the
+ * sandbox not ended; the run is gone all the same. */
+gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error);
+
+#endif

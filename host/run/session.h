@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.h: the one sandbox of a run, shared by the commands that run in it.
+ *
+ * A session is opened by the first command that needs one. When a call finds the sandbox lost, the session is
+ * marked so: commands that run in it finish as lost, new ones open a fresh one, and the last user ends it.
+ * Every function may be called from any thread.
+ */
+#ifndef SANDHOST_RUN_SESSION_H
+#define SANDHOST_RUN_SESSION_H
+
+#include "provider/sandbox.h"
+#include "run/harness.h"
+#include "run/journal.h"
+#include "workspace/bridge.h"
+
+/* Asked for each file that is to be copied for copier; as BridgePermit. */
+typedef gboolean (*SessionPermit)(void *copier, gboolean write, const char *path, GError **error);
+
+typedef struct {
+  gint references; /* atomic: one for the run while it is current, one for each command in it */
+  char *id;        /* sandbox_... */
+  Sandbox *sandbox;
+  Journal *journal; /* borrowed */
+  const Harness *harness;
+  gint64 opened; /* CLOCK_MONOTONIC */
+  gint commands; /* atomic */
+  gint lost;     /* atomic */
+  Bridge *
+      bridge; /* what the sandbox holds of the workspace; NULL: nothing is copied. Used under the run's
+                      * copying lock, as is copier */
+  SessionPermit permit;
+  void *copier; /* for whom the bridge copies now: user of the permit function */
+} Session;
+
+/* Creates the sandbox and records sandbox_session_created. Returns owned, one reference. */
+Session *session_open(const Harness *harness, Journal *journal, const char *run_id,
+                      SessionPermit permit, const CallScope *scope, GError **error);
+
+Session *session_ref(Session *session);
+/* The last reference ends the sandbox and records sandbox_session_closed. NULL is allowed. */
+void session_unref(Session *session);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Session, session_unref)
+
+void session_mark_lost(Session *session);
+gboolean session_is_lost(Session *session);
+/* For people: the provider's reason, trimmed, else "it stopped". Borrowed. */
+const char *session_lost_reason(Session *session);
+
+/* How the bridge reaches this session's sandbox; scope is borrowed and must outlive the copies. What was decided is
+ * made durable before anything is copied. */
+typedef struct {
+  Session *session;
+  const CallScope *scope;
+} SessionTransport;
+BridgeTransport session_transport(SessionTransport *transport);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* instance.h: the provider's instance and sandbox. */
+#ifndef SANDHOST_BUBBLEWRAP_INSTANCE_H
+#define SANDHOST_BUBBLEWRAP_INSTANCE_H
+
+#include "cgroup.h"
+#include "guest-sandbox.h"
+#include "layout.h"
+#include "spawner.h"
+
+struct sandhost_instance {
+  const struct sandhost_host *host; /* constant, as is all down to guest_fd */
+  Spawner *spawner;                 /* the plugin's; NULL: start was not called */
+  char *bwrap_option;               /* NULL: to be searched for */
+  uint64_t workdir_size;
+  uint64_t tmp_size;
+  uint64_t pids_limit;
+  char *guest;  /* path; NULL: there is none */
+  int guest_fd; /* the same program, opened as a path; or -1 */
+
+  pthread_mutex_t lock; /* guards what follows; what is made once stays and is constant then */
+  CgroupPlace *place;
+  Layout *layout;
+  char *bwrap;
+  gboolean swept;
+  gboolean disable_userns; /* until bwrap says that it cannot */
+};
+
+struct sandhost_sandbox {
+  struct guest_sandbox guest; /* first, as guest-sandbox.h wants it */
+  Cgroup *cgroup;             /* owned; NULL: no limit needs one. Constant */
+};
+
+/* Where control groups can be made; looked for once. Borrowed. */
+const CgroupPlace *instance_place(struct sandhost_instance *instance);
+
+/* The contract's create. */
+int32_t bubblewrap_create(struct sandhost_call *call, struct sandhost_instance *instance,
+                          const struct sandhost_create *request,
+                          struct sandhost_sandbox **ret_sandbox);
+
+#endif

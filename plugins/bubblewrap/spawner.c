@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spawner.c: one thread, a queue of jobs that live on their callers' stacks, and a lock over both. */
+#include "spawner.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+struct job {
+  const char *const *argv;
+  const struct guest_spawn_options *options;
+  struct guest_process process; /* result, with the next */
+  int error;
+  gboolean done;
+  struct job *next;
+};
+
+struct Spawner {
+  pthread_t thread;
+  pthread_mutex_t lock; /* guards all below; nothing else is taken under it */
+  pthread_cond_t work;
+  pthread_cond_t done;
+  struct job *first;
+  struct job *last;
+  gboolean stopping;
+};
+
+static void run_job(struct job *job) {
+  job->error = guest_spawn(job->argv, NULL, job->options, &job->process.pid, &job->process.pidfd,
+                           &job->process.stream_fd, &job->process.error_fd);
+}
+
+static void *spawner_main(void *data) {
+  Spawner *spawner = data;
+  pthread_mutex_lock(&spawner->lock);
+  for (;;) {
+    while (!spawner->first && !spawner->stopping) {
+      pthread_cond_wait(&spawner->work, &spawner->lock);
+    }
+    struct job *job = spawner->first;
+    if (!job) {
+      break;
+    }
+    spawner->first = job->next;
+    pthread_mutex_unlock(&spawner->lock);
+    run_job(job);
+    pthread_mutex_lock(&spawner->lock);
+    job->done = TRUE;
+    pthread_cond_broadcast(&spawner->done);
+  }
+  pthread_mutex_unlock(&spawner->lock);
+  return NULL;
+}
+
+Spawner *spawner_new(void) {
+  Spawner *spawner = g_new0(Spawner, 1);
+  pthread_mutex_init(&spawner->lock, NULL);
+  pthread_cond_init(&spawner->work, NULL);
+  pthread_cond_init(&spawner->done, NULL);
+  /* The program's signals are for its own threads. */
+  sigset_t all;
+  sigset_t old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  int error = pthread_create(&spawner->thread, NULL, spawner_main, spawner);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (error) {
+    g_free(spawner);
+    errno = error;
+    return NULL;
+  }
+  return spawner;
+}
+
+void spawner_free(Spawner *spawner) {
+  if (!spawner) {
+    return;
+  }
+  pthread_mutex_lock(&spawner->lock);
+  spawner->stopping = TRUE;
+  pthread_cond_signal(&spawner->work);
+  pthread_mutex_unlock(&spawner->lock);
+  pthread_join(spawner->thread, NULL);
+  pthread_cond_destroy(&spawner->work);
+  pthread_cond_destroy(&spawner->done);
+  pthread_mutex_destroy(&spawner->lock);
+  g_free(spawner);
+}
+
+int spawner_spawn(Spawner *spawner, const char *const argv[],
+                  const struct guest_spawn_options *options, struct guest_process *ret_process) {
+  struct job job = {.argv = argv, .options = options};
+  pthread_mutex_lock(&spawner->lock);
+  if (spawner->first) {
+    spawner->last->next = &job;
+  } else {
+    spawner->first = &job;
+  }
+  spawner->last = &job;
+  pthread_cond_signal(&spawner->work);
+  while (!job.done) {
+    pthread_cond_wait(&spawner->done, &spawner->lock);
+  }
+  pthread_mutex_unlock(&spawner->lock);
+  if (job.error == 0) {
+    *ret_process = job.process;
+  }
+  return job.error;
+}

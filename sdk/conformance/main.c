@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir DIR] [--only TEXT]
+ *
+ * Loads a provider and proves the contract, check by check. Prints a line for each; a failed one says what was found
+ * and what provider.h asks for. Exit 0: all that apply passed; 1: some failed; 2: it could not be loaded.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suite.h"
+
+typedef struct {
+  const char *file;
+  const char *working_dir;
+  const char *only;
+  const char *guest_dir;
+  GHashTable *options; /* name -> value, borrowed from argv */
+} Arguments;
+
+/* ---- The table ----------------------------------------------------------------------------------------------------- */
+
+typedef const struct sandhost_provider *(*Entry)(const struct sandhost_host *host);
+
+static const struct sandhost_provider *load(const char *file, struct sandhost_provider *ret_table) {
+  g_autofree char *path = g_canonicalize_filename(file, NULL);
+  void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!module) {
+    fprintf(stderr, "sandhost-conformance: %s\n", dlerror());
+    return NULL;
+  }
+  Entry entry = NULL;
+  *(void **)&entry = dlsym(module, SANDHOST_ENTRY_NAME);
+  const struct sandhost_provider *table = entry ? entry(&SUITE_HOST) : NULL;
+  if (!table) {
+    fprintf(stderr, "sandhost-conformance: %s %s\n", file,
+            entry ? "returned no table for this host" : "has no entry " SANDHOST_ENTRY_NAME);
+    return NULL;
+  }
+  memset(ret_table, 0, sizeof *ret_table);
+  memcpy(ret_table, table, MIN(table->size, sizeof *ret_table));
+  const struct {
+    const char *name;
+    gboolean missing;
+  } REQUIRED[] = {{"open", !ret_table->open},           {"close", !ret_table->close},
+                  {"create", !ret_table->create},       {"execute", !ret_table->execute},
+                  {"read_file", !ret_table->read_file}, {"write_file", !ret_table->write_file},
+                  {"terminate", !ret_table->terminate}, {"release", !ret_table->release}};
+  for (gsize i = 0; i < G_N_ELEMENTS(REQUIRED); i++) {
+    if (REQUIRED[i].missing) {
+      fprintf(stderr, "sandhost-conformance: %s lacks the required operation %s\n", file,
+              REQUIRED[i].name);
+      return NULL;
+    }
+  }
+  return ret_table;
+}
+
+static gboolean give_value(const struct sandhost_option *option, const char *text,
+                           struct sandhost_value *ret_value, struct sandhost_pair *pair) {
+  *ret_value = (struct sandhost_value){.size = sizeof *ret_value, .type = option->type};
+  if (!text) {
+    return !(option->flags & SANDHOST_OPTION_REQUIRED);
+  }
+  char *end = NULL;
+  ret_value->set = 1;
+  switch (option->type) {
+  case SANDHOST_OPTION_BOOLEAN:
+    ret_value->integer = strcmp(text, "true") == 0;
+    return ret_value->integer || strcmp(text, "false") == 0;
+  case SANDHOST_OPTION_SIZE:
+  case SANDHOST_OPTION_INTEGER:
+    ret_value->integer = g_ascii_strtoll(text, &end, 10);
+    if (option->type == SANDHOST_OPTION_SIZE && *end && strchr("kmg", g_ascii_tolower(*end))) {
+      ret_value->integer <<= *end == 'k' ? 10 : *end == 'm' ? 20 : 30;
+      end++;
+    }
+    return end != text && !*end;
+  case SANDHOST_OPTION_LIST:
+    *pair = (struct sandhost_pair){.name = as_text(text)};
+    ret_value->pairs = pair;
+    ret_value->pair_count = 1;
+    return TRUE;
+  case SANDHOST_OPTION_MAP:
+    return FALSE;
+  default:
+    ret_value->text = as_text(text);
+    return TRUE;
+  }
+}
+
+static gboolean open_instance(Subject *subject, const Arguments *arguments) {
+  const struct sandhost_provider *table = subject->table;
+  g_autofree struct sandhost_value *values = g_new0(struct sandhost_value, table->option_count + 1);
+  g_autofree struct sandhost_pair *pairs = g_new0(struct sandhost_pair, table->option_count + 1);
+  for (gsize i = 0; i < table->option_count; i++) {
+    const struct sandhost_option *option =
+        (const void *)((const char *)table->options + i * table->option_size);
+    const char *given = g_hash_table_lookup(arguments->options, option->name);
+    const char *text = given ? given : option->environment ? g_getenv(option->environment) : NULL;
+    if (!give_value(option, text ? text : option->fallback, &values[i], &pairs[i])) {
+      fprintf(stderr, "sandhost-conformance: give --option %s=... (%s)\n", option->name,
+              option->help);
+      return FALSE;
+    }
+  }
+  const struct sandhost_open request = {.size = sizeof request,
+                                        .values = values,
+                                        .value_count = table->option_count,
+                                        .guest_dir = as_path(arguments->guest_dir)};
+  struct sandhost_call call;
+  call_init(&call, 60);
+  gint32 status = table->start ? table->start(&call, &SUITE_HOST) : SANDHOST_OK;
+  if (status == SANDHOST_OK) {
+    status = table->open(&call, &request, &subject->instance);
+  }
+  if (status != SANDHOST_OK) {
+    fprintf(stderr, "sandhost-conformance: open failed with %s: %s\n", status_name(status),
+            call.message ? call.message : "no message");
+  }
+  call_clear(&call);
+  return status == SANDHOST_OK;
+}
+
+/* ---- The report ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+  guint passed;
+  guint failed;
+  guint skipped;
+} Tally;
+
+/* Where the working directory is a real folder of this machine, each check gets a fresh one below it. */
+static void run_one(const Subject *subject, const Check *check, Verdict *verdict) {
+  Subject own = *subject;
+  g_autofree char *folder = g_build_filename(subject->working_dir, "check-XXXXXX", NULL);
+  if (subject->host_surface) {
+    own.working_dir = g_mkdtemp(folder);
+    if (!own.working_dir) {
+      wrong(verdict, "no folder can be made below %s; give --working-dir", subject->working_dir);
+      return;
+    }
+  }
+  check->run(&own, verdict);
+}
+
+static void run_group(Subject *subject, const Check *checks, const char *only, Tally *tally) {
+  for (; checks->name; checks++) {
+    Verdict verdict = {0};
+    if (only && !strstr(checks->name, only)) {
+      continue;
+    }
+    run_one(subject, checks, &verdict);
+    if (verdict.wrong) {
+      printf("FAILED  %s\n        found: %s\n        asked: %s\n", checks->name, verdict.wrong,
+             checks->rule);
+      tally->failed++;
+    } else if (verdict.skipped) {
+      printf("skipped %s: %s\n", checks->name, verdict.skipped);
+      tally->skipped++;
+    } else {
+      printf("passed  %s\n", checks->name);
+      tally->passed++;
+    }
+    fflush(stdout);
+    g_free(verdict.wrong);
+    g_free(verdict.skipped);
+  }
+}
+
+static gboolean parse(int argc, char **argv, Arguments *arguments) {
+  for (int i = 1; i < argc; i++) {
+    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+    if (argv[i][0] != '-' && !arguments->file) {
+      arguments->file = argv[i];
+      continue;
+    }
+    if (!value) {
+      return FALSE;
+    }
+    i++;
+    if (strcmp(argv[i - 1], "--option") == 0 && strchr(value, '=')) {
+      gsize length = (gsize)(strchr(value, '=') - value);
+      g_hash_table_insert(arguments->options, g_strndup(value, length),
+                          g_strdup(value + length + 1));
+    } else if (strcmp(argv[i - 1], "--working-dir") == 0) {
+      arguments->working_dir = value;
+    } else if (strcmp(argv[i - 1], "--only") == 0) {
+      arguments->only = value;
+    } else if (strcmp(argv[i - 1], "--guest-dir") == 0) {
+      arguments->guest_dir = value;
+    } else {
+      return FALSE;
+    }
+  }
+  return arguments->file != NULL;
+}
+
+static gboolean keeps_network_off(const struct sandhost_provider *table) {
+  for (gsize i = 0; i < table->enforces_count; i++) {
+    if (table->enforces[i].setting == SANDHOST_SETTING_NETWORK_OFF) {
+      return table->enforces[i].level > SANDHOST_LEVEL_NONE;
+    }
+  }
+  return table->enforces_count == 0;
+}
+
+static int judge(const Arguments *arguments) {
+  static const Check *const GROUPS[] = {LIFECYCLE_CHECKS, EXECUTE_CHECKS, LIMIT_CHECKS, FILE_CHECKS,
+                                        TRANSFER_CHECKS};
+  struct sandhost_provider table;
+  Subject subject = {.working_dir = arguments->working_dir};
+  Tally tally = {0};
+  subject.table = load(arguments->file, &table);
+  if (!subject.table || !open_instance(&subject, arguments)) {
+    return 2;
+  }
+  subject.keeps_network_off = keeps_network_off(&table);
+  subject.host_surface = (table.flags & SANDHOST_PROVIDER_HOST_SURFACE) != 0;
+  printf("%s %s: %s\n", table.name, table.version, table.summary);
+  for (gsize i = 0; i < G_N_ELEMENTS(GROUPS); i++) {
+    run_group(&subject, GROUPS[i], arguments->only, &tally);
+  }
+  table.close(subject.instance);
+  if (table.stop) {
+    table.stop();
+  }
+  printf("%u passed, %u failed, %u skipped\n", tally.passed, tally.failed, tally.skipped);
+  return tally.failed || tally.passed == 0 ? 1 : 0;
+}
+
+int main(int argc, char **argv) {
+  g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+  g_autofree char *beside = g_path_get_dirname(program ? program : ".");
+  Arguments arguments = {.working_dir = "/workspace", .guest_dir = beside};
+  arguments.options = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+  int code = 2;
+  if (parse(argc, argv, &arguments)) {
+    code = judge(&arguments);
+  } else {
+    fprintf(stderr, "usage: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir "
+                    "DIR] [--only TEXT]\n");
+  }
+  g_hash_table_unref(arguments.options);
+  return code;
+}

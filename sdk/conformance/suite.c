@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite.c: a host that is only as large as the contract, and the helpers of the checks. */
+#include "suite.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+gint64 suite_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (gint64)now.tv_sec * SECOND + now.tv_nsec;
+}
+
+gboolean wrong(Verdict *verdict, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  char *text = g_strdup_vprintf(format, arguments);
+  va_end(arguments);
+  if (verdict->wrong) {
+    g_free(text);
+  } else {
+    verdict->wrong = text;
+  }
+  return FALSE;
+}
+
+void skipped(Verdict *verdict, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  g_free(verdict->skipped);
+  verdict->skipped = g_strdup_vprintf(format, arguments);
+  va_end(arguments);
+}
+
+struct sandhost_path as_path(const char *text) {
+  return (struct sandhost_path){.data = text, .length = strlen(text)};
+}
+
+struct sandhost_text as_text(const char *text) {
+  return (struct sandhost_text){.data = text, .length = strlen(text)};
+}
+
+const char *status_name(gint32 status) {
+  static const struct {
+    gint32 status;
+    const char *name;
+  } NAMES[] = {{SANDHOST_OK, "OK"},
+               {SANDHOST_INVALID, "INVALID"},
+               {SANDHOST_UNSUPPORTED, "UNSUPPORTED"},
+               {SANDHOST_UNAUTHENTICATED, "UNAUTHENTICATED"},
+               {SANDHOST_DENIED, "DENIED"},
+               {SANDHOST_NOT_FOUND, "NOT_FOUND"},
+               {SANDHOST_EXISTS, "EXISTS"},
+               {SANDHOST_CONFLICT, "CONFLICT"},
+               {SANDHOST_LIMIT, "LIMIT"},
+               {SANDHOST_RATE_LIMITED, "RATE_LIMITED"},
+               {SANDHOST_UNAVAILABLE, "UNAVAILABLE"},
+               {SANDHOST_TIMEOUT, "TIMEOUT"},
+               {SANDHOST_CANCELLED, "CANCELLED"},
+               {SANDHOST_LOST, "LOST"},
+               {SANDHOST_PROTOCOL, "PROTOCOL"},
+               {SANDHOST_NO_MEMORY, "NO_MEMORY"},
+               {SANDHOST_INTERNAL, "INTERNAL"}};
+  for (gsize i = 0; i < G_N_ELEMENTS(NAMES); i++) {
+    if (NAMES[i].status == status) {
+      return NAMES[i].name;
+    }
+  }
+  return "an unknown status";
+}
+
+/* ---- The host's table ---------------------------------------------------------------------------------------- */
+
+void call_init(struct sandhost_call *call, gint64 seconds) {
+  memset(call, 0, sizeof *call);
+  call->deadline = suite_now() + seconds * SECOND;
+  call->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  g_mutex_init(&call->lock);
+}
+
+void call_cancel(struct sandhost_call *call) {
+  g_atomic_int_set(&call->cancelled, 1);
+  eventfd_write(call->cancel, 1);
+}
+
+void call_clear(struct sandhost_call *call) {
+  close(call->cancel);
+  g_mutex_clear(&call->lock);
+  g_free(call->message);
+  g_free(call->ref);
+  g_free(call->lost);
+}
+
+static int64_t host_deadline(const struct sandhost_call *call) {
+  return call->deadline;
+}
+
+static int32_t host_cancelled(const struct sandhost_call *call) {
+  return __atomic_load_n(&call->cancelled, __ATOMIC_ACQUIRE) != 0 || suite_now() >= call->deadline;
+}
+
+static int32_t host_cancel_fd(const struct sandhost_call *call) {
+  return call->cancel;
+}
+
+static int32_t host_wait(const struct sandhost_call *call, int32_t fd, int32_t events,
+                         int64_t duration) {
+  gint64 until = duration < 0 || duration > call->deadline - suite_now() ? call->deadline
+                                                                         : suite_now() + duration;
+  for (;;) {
+    struct pollfd watched[] = {{.fd = call->cancel, .events = POLLIN},
+                               {.fd = fd, .events = (short)events}};
+    gint64 left = until - suite_now();
+    struct timespec wait = {.tv_sec = MAX(left, 0) / SECOND, .tv_nsec = MAX(left, 0) % SECOND};
+    int ready = ppoll(watched, fd >= 0 ? 2 : 1, &wait, NULL);
+    if (ready > 0) {
+      return watched[0].revents ? SANDHOST_CANCELLED : SANDHOST_OK;
+    }
+    if (ready == 0) {
+      return SANDHOST_TIMEOUT;
+    }
+  }
+}
+
+static int32_t host_fail(struct sandhost_call *call, int32_t status, struct sandhost_text message) {
+  g_mutex_lock(&call->lock);
+  if (call->fails++ == 0) {
+    call->failed = status;
+    call->message = g_strndup(message.data ? message.data : "", message.length);
+  }
+  g_mutex_unlock(&call->lock);
+  return status;
+}
+
+static void host_fail_details(struct sandhost_call *call, const struct sandhost_failure *details) {
+  (void)call;
+  (void)details;
+}
+
+static void host_report(struct sandhost_call *call, uint32_t kind, struct sandhost_text value) {
+  g_mutex_lock(&call->lock);
+  char **place = kind == SANDHOST_REPORT_REF    ? &call->ref
+                 : kind == SANDHOST_REPORT_LOST ? &call->lost
+                                                : NULL;
+  if (place) {
+    g_free(*place);
+    *place = g_strndup(value.data, value.length);
+  }
+  g_mutex_unlock(&call->lock);
+}
+
+static void host_progress(struct sandhost_call *call, struct sandhost_text line) {
+  (void)call;
+  (void)line;
+}
+
+const struct sandhost_host SUITE_HOST = {
+    .size = sizeof(struct sandhost_host),
+    .minor = SANDHOST_ABI_MINOR,
+    .version = {.data = "conformance", .length = 11},
+    .deadline = host_deadline,
+    .cancelled = host_cancelled,
+    .cancel_fd = host_cancel_fd,
+    .wait = host_wait,
+    .fail = host_fail,
+    .fail_details = host_fail_details,
+    .report = host_report,
+    .progress = host_progress,
+};
+
+/* ---- Sandboxes -------------------------------------------------------------------------------------------------- */
+
+gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict) {
+  static gint number;
+  g_autofree char *key =
+      g_strdup_printf("sandbox_conformance%d_%d", (int)getpid(), g_atomic_int_add(&number, 1));
+  const struct sandhost_network policy = {
+      .size = sizeof policy, .mode = subject->keeps_network_off ? network : SANDHOST_NETWORK_ALLOW};
+  const struct sandhost_pair environment[] = {
+      {as_text("CONFORMANCE"), as_text("from the manifest")}};
+  const struct sandhost_create request = {
+      .size = sizeof request,
+      .key = as_text(key),
+      .run_id = as_text("run_conformance"),
+      .working_dir = as_path(subject->working_dir),
+      .network = &policy,
+      .environment = environment,
+      .environment_count = G_N_ELEMENTS(environment),
+  };
+  struct sandhost_call call;
+  *box = (Box){.subject = subject};
+  call_init(&call, 300);
+  gint32 status = subject->table->create(&call, subject->instance, &request, &box->handle);
+  if (status != SANDHOST_OK) {
+    wrong(verdict, "create failed with %s: %s", status_name(status),
+          call.message ? call.message : "no message");
+    box->handle = NULL;
+  } else if (!box->handle) {
+    wrong(verdict, "create returned OK and no sandbox");
+  }
+  box->ref = g_strdup(call.ref);
+  call_clear(&call);
+  return box->handle != NULL;
+}
+
+gboolean box_close(Box *box, Verdict *verdict) {
+  struct sandhost_call call;
+  call_init(&call, 30);
+  gint32 status = box->subject->table->terminate(&call, box->handle);
+  if (status != SANDHOST_OK) {
+    wrong(verdict, "terminate failed with %s: %s", status_name(status),
+          call.message ? call.message : "no message");
+  }
+  call_clear(&call);
+  box->subject->table->release(box->handle);
+  g_clear_pointer(&box->ref, g_free);
+  box->handle = NULL;
+  return status == SANDHOST_OK;
+}
+
+char *below(const Box *box, const char *name) {
+  return g_build_filename(box->subject->working_dir, name, NULL);
+}
+
+/* ---- Commands ----------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  Ran *ran;
+  const RunOptions *options;
+  struct sandhost_call *call;
+  gsize given;
+  gsize seen;
+  int input_fd; /* readable when there is input to take */
+  gboolean over;
+  GThread *canceller;
+} Watch;
+
+static gpointer cancel_later(gpointer data) {
+  Watch *watch = data;
+  g_usleep((gulong)(watch->options->cancel_after / 1000));
+  call_cancel(watch->call);
+  return NULL;
+}
+
+static void on_started(void *user, uint64_t execution) {
+  Watch *watch = user;
+  (void)execution;
+  watch->ran->starts++;
+  watch->ran->late = watch->ran->late || watch->over;
+  if (watch->options->cancel_after && !watch->canceller) {
+    watch->canceller = g_thread_new("cancel", cancel_later, watch);
+  }
+}
+
+static int32_t on_output(void *user, uint32_t stream, const void *data, size_t length) {
+  Watch *watch = user;
+  watch->ran->late = watch->ran->late || watch->over;
+  g_string_append_len(stream == SANDHOST_STDERR ? watch->ran->err : watch->ran->out, data,
+                      (gssize)length);
+  watch->seen += length;
+  return watch->options->stop_after && watch->seen >= watch->options->stop_after
+             ? SANDHOST_CANCELLED
+             : SANDHOST_OK;
+}
+
+static int64_t on_input(void *user, void *buffer, size_t length) {
+  Watch *watch = user;
+  gsize left = watch->options->input_length - watch->given;
+  gsize take = MIN(left, length);
+  if (take == 0 && watch->options->input_stays_open) {
+    eventfd_t taken;
+    eventfd_read(watch->input_fd, &taken); /* nothing more will come: not readable any longer */
+    return -1;
+  }
+  memcpy(buffer, watch->options->input + watch->given, take);
+  watch->given += take;
+  return (int64_t)take;
+}
+
+static int32_t on_input_fd(void *user) {
+  return ((Watch *)user)->input_fd;
+}
+
+void ran_clear(Ran *ran) {
+  g_string_free(ran->out, TRUE);
+  g_string_free(ran->err, TRUE);
+  g_free(ran->message);
+}
+
+void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran *ret_ran) {
+  static const RunOptions NONE;
+  struct sandhost_text words[16];
+  gsize count = 0;
+  struct sandhost_call call;
+  options = options ? options : &NONE;
+  for (; argv[count]; count++) {
+    words[count] = as_text(argv[count]);
+  }
+  *ret_ran = (Ran){.out = g_string_new(NULL),
+                   .err = g_string_new(NULL),
+                   .result = {.size = sizeof ret_ran->result}};
+  call_init(&call, options->deadline ? options->deadline : 60);
+  Watch watch = {.ran = ret_ran,
+                 .options = options,
+                 .call = &call,
+                 .input_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const struct sandhost_execute request = {
+      .size = sizeof request,
+      .argv = words,
+      .argc = count,
+      .cwd = as_path(options->cwd ? options->cwd : ""),
+      .environment = options->environment,
+      .environment_count = options->environment_count,
+      .limit = options->limit * SECOND,
+      .max_output_bytes = options->max_output,
+      .flags = options->input ? SANDHOST_EXECUTE_STDIN : 0,
+  };
+  const struct sandhost_observer observer = {
+      .size = sizeof observer,
+      .user = &watch,
+      .started = on_started,
+      .output = on_output,
+      .input = options->input ? on_input : NULL,
+      .input_fd = options->input ? on_input_fd : NULL,
+  };
+  gint64 from = suite_now();
+  ret_ran->status =
+      box->subject->table->execute(&call, box->handle, &request, &observer, &ret_ran->result);
+  ret_ran->took = suite_now() - from;
+  watch.over = TRUE;
+  if (watch.canceller) {
+    g_thread_join(watch.canceller);
+  }
+  ret_ran->message = g_strdup(call.message);
+  close(watch.input_fd);
+  call_clear(&call);
+}
+
+void run_script(Box *box, const char *script, const RunOptions *options, Ran *ret_ran) {
+  const char *const argv[] = {"sh", "-c", script, NULL};
+  run_argv(box, argv, options, ret_ran);
+}
+
+gboolean want_run(Box *box, const char *script, int exit_code, const char *out, Verdict *verdict) {
+  Ran ran;
+  gboolean ok = FALSE;
+  run_script(box, script, NULL, &ran);
+  if (ran.status != SANDHOST_OK) {
+    wrong(verdict, "'%.60s' failed with %s: %s", script, status_name(ran.status),
+          ran.message ? ran.message : "");
+  } else if (ran.result.ended != SANDHOST_ENDED_EXIT || ran.result.exit_code != exit_code) {
+    wrong(verdict, "'%.60s' ended as %u with %d instead of exit %d; stderr: %.200s", script,
+          ran.result.ended, ran.result.exit_code, exit_code, ran.err->str);
+  } else if (out && strcmp(ran.out->str, out) != 0) {
+    wrong(verdict, "'%.60s' printed '%.200s' instead of '%.200s'", script, ran.out->str, out);
+  } else {
+    ok = TRUE;
+  }
+  ran_clear(&ran);
+  return ok;
+}
+
+/* ---- Bytes ----------------------------------------------------------------------------------------------------------- */
+
+static int32_t sink_write(void *user, const void *data, size_t length) {
+  g_string_append_len(user, data, (gssize)length);
+  return SANDHOST_OK;
+}
+
+gint32 read_into(Box *box, const char *path, GString *ret_content) {
+  struct sandhost_call call;
+  const struct sandhost_sink sink = {.size = sizeof sink, .user = ret_content, .write = sink_write};
+  call_init(&call, 60);
+  gint32 status = box->subject->table->read_file(&call, box->handle, as_path(path), &sink);
+  call_clear(&call);
+  return status;
+}
+
+typedef struct {
+  const char *data;
+  gsize left;
+} Remaining;
+
+static int64_t source_read(void *user, void *buffer, size_t length) {
+  Remaining *remaining = user;
+  gsize take = MIN(MIN(remaining->left, length), 70000);
+  memcpy(buffer, remaining->data, take);
+  remaining->data += take;
+  remaining->left -= take;
+  return (int64_t)take;
+}
+
+gint32 write_from(Box *box, const char *path, const char *content, gsize length, guint32 mode) {
+  struct sandhost_call call;
+  Remaining remaining = {.data = content, .left = length};
+  const struct sandhost_source source = {
+      .size = sizeof source, .user = &remaining, .read = source_read};
+  call_init(&call, 60);
+  gint32 status = box->subject->table->write_file(&call, box->handle, as_path(path), mode, &source);
+  call_clear(&call);
+  return status;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suite.h: what a check of the conformance suite works with.
+ *
+ * A check is a function that gets the subject (the loaded provider, one open instance) and says what is wrong with
+ * the first thing that is not as provider.h says, by calling wrong() and returning. Checks are independent: each
+ * makes the sandboxes that it needs.
+ */
+#ifndef SANDHOST_CONFORMANCE_SUITE_H
+#define SANDHOST_CONFORMANCE_SUITE_H
+
+#include <glib.h>
+#include <sandhost/provider.h>
+
+#define SECOND G_GINT64_CONSTANT(1000000000)
+
+/* The host's side of a call. */
+struct sandhost_call {
+  gint64 deadline;
+  int cancel; /* eventfd, or -1 */
+  gint cancelled;
+  GMutex lock;
+  gint32 failed; /* first status given to fail; 0: none */
+  char *message;
+  char *ref;
+  char *lost;
+  guint fails;
+};
+
+typedef struct {
+  const struct sandhost_provider
+      *table; /* checked copy: what lies beyond the plugin's size is zero */
+  struct sandhost_instance *instance;
+  const char *working_dir;
+  gboolean host_surface;
+  gboolean keeps_network_off; /* SANDHOST_NETWORK_DENY may be asked for */
+} Subject;
+
+typedef struct {
+  char *wrong;   /* what was found; NULL while all is well */
+  char *skipped; /* why the check does not apply */
+} Verdict;
+
+typedef struct {
+  const char *name; /* "execute: exit code" */
+  const char *rule; /* what provider.h asks for, in one sentence */
+  void (*run)(Subject *subject, Verdict *verdict);
+} Check;
+
+extern const Check LIFECYCLE_CHECKS[], EXECUTE_CHECKS[], LIMIT_CHECKS[], FILE_CHECKS[],
+    TRANSFER_CHECKS[];
+
+/* The first one counts; returns FALSE, so that a helper can report and return in one statement. */
+gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void skipped(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* ---- Calls ---- */
+
+extern const struct sandhost_host SUITE_HOST;
+gint64 suite_now(void);
+/* A call that may take that many seconds; cancellable. */
+void call_init(struct sandhost_call *call, gint64 seconds);
+void call_cancel(struct sandhost_call *call);
+void call_clear(struct sandhost_call *call);
+const char *status_name(gint32 status);
+
+/* ---- Sandboxes ---- */
+
+typedef struct {
+  Subject *subject;
+  struct sandhost_sandbox *handle;
+  char *ref;
+} Box;
+
+/* network: SANDHOST_NETWORK_*; DENY becomes ALLOW where the provider does not keep it. FALSE: wrong() was called. */
+gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict);
+/* terminate and release; a failing terminate is wrong(). */
+gboolean box_close(Box *box, Verdict *verdict);
+
+/* ---- Commands ---- */
+
+typedef struct {
+  gint32 status;
+  struct sandhost_result result;
+  GString *out;
+  GString *err;
+  char *message; /* of a failure */
+  guint starts;
+  gboolean late; /* the observer was called when it must not be */
+  gint64 took;
+} Ran;
+
+typedef struct {
+  gint64 limit; /* seconds; 0: none */
+  guint64 max_output;
+  const char *input; /* NULL: no stdin */
+  gsize input_length;
+  gboolean input_stays_open;
+  gint64 cancel_after; /* nanoseconds from the start; 0: never */
+  gint64 deadline;     /* seconds; 0: 60 */
+  gsize stop_after;    /* the observer says stop after that many bytes; 0: never */
+  const char *cwd;
+  const struct sandhost_pair *environment;
+  gsize environment_count;
+} RunOptions;
+
+void ran_clear(Ran *ran);
+/* sh -c script. */
+void run_script(Box *box, const char *script, const RunOptions *options, Ran *ret_ran);
+void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran *ret_ran);
+/* Runs and wants an ordinary end: the exit code and, where not NULL, exactly this stdout. */
+gboolean want_run(Box *box, const char *script, int exit_code, const char *out, Verdict *verdict);
+
+/* ---- Bytes ---- */
+
+gint32 read_into(Box *box, const char *path, GString *ret_content);
+gint32 write_from(Box *box, const char *path, const char *content, gsize length, guint32 mode);
+struct sandhost_path as_path(const char *text);
+struct sandhost_text as_text(const char *text);
+char *below(const Box *box, const char *name); /* working_dir/name; owned */
+
+#endif

@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command.c: execute requests. A command is opened, started by a keeper, followed through its
+ * pipes, and done when its own process has ended and what was in the pipes at that moment is
+ * delivered. Its pipes are read on and thrown away for as long as something that it left behind
+ * holds them, so that such a process does not die of SIGPIPE.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "keeper.h"
+#include "tree.h"
+
+#define PIECE (64u * 1024u)
+#define PIPE_SIZE (256 * 1024)
+#define KEEPER_PATIENCE                                                                            \
+  1000000000 /* a keeper that says nothing this long after a kill is killed too */
+
+struct command;
+
+struct outlet { /* stdout or stderr */
+  struct source source;
+  struct command *command; /* NULL: whatever comes is thrown away */
+  uint8_t channel;
+  uint64_t total; /* bytes that the command wrote */
+  int64_t drain;  /* after its end: bytes that were still in the pipe; -1: not ended */
+};
+
+struct inlet { /* stdin */
+  struct source source;
+  struct command *command;
+  unsigned char *bytes; /* received and not yet taken: at most a window */
+  size_t from;
+  size_t to;
+  int ended;  /* END was received */
+  int closed; /* nobody reads it */
+};
+
+struct command {
+  struct request base;
+  struct command *next;
+  struct keeper *keeper; /* NULL once it died */
+  pid_t pid;             /* 0: not started */
+  struct outlet *outlets[2];
+  struct inlet *inlet; /* NULL: /dev/null */
+  uint64_t cap;        /* per stream; 0: none */
+  int64_t limit;       /* nanoseconds; 0: none */
+  int64_t deadline;    /* of the limit, or of the keeper's patience; 0: none */
+  int at_limit;
+  int cancelled;
+  int ended;
+  int adopted;     /* the guest itself waits for it */
+  int64_t started; /* CLOCK_MONOTONIC */
+  struct keeper_message end;
+};
+
+static struct command *commands;
+static uint64_t opened; /* so far */
+
+/* ---- Finishing ------------------------------------------------------------------------------- */
+
+static void unlink_command(struct command *gone) {
+  for (struct command **at = &commands; *at; at = &(*at)->next) {
+    if (*at == gone) {
+      *at = gone->next;
+      return;
+    }
+  }
+}
+
+static void inlet_drop(struct command *command) {
+  if (command->inlet) {
+    loop_drop(&command->inlet->source);
+    free(command->inlet->bytes);
+    loop_free_later(command->inlet);
+    command->inlet = NULL;
+  }
+}
+
+/* From here on what comes is thrown away, until nobody holds the other end. */
+static void outlet_release(struct outlet *outlet) {
+  outlet->command = NULL;
+  if (outlet->source.fd >= 0) {
+    loop_watch(&outlet->source, EPOLLIN);
+  } else {
+    loop_free_later(outlet);
+  }
+}
+
+static size_t pack_results(const struct command *command, unsigned char *results) {
+  const struct keeper_message *end = &command->end;
+  uint32_t ended = SANDHOST_ENDED_EXIT;
+  int32_t code = 0;
+  int32_t number = 0;
+  if (command->at_limit && WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGKILL) {
+    ended = SANDHOST_ENDED_LIMIT; /* not where it ended by itself just before the kill */
+    code = 137;
+    number = SIGKILL;
+  } else if (WIFSIGNALED(end->status)) {
+    ended = SANDHOST_ENDED_SIGNAL;
+    number = WTERMSIG(end->status);
+    code = 128 + number;
+  } else {
+    code = WEXITSTATUS(end->status);
+  }
+  guest_put_u32(results, ended);
+  guest_put_u32(results + 4, (uint32_t)code);
+  guest_put_u32(results + 8, (uint32_t)number);
+  guest_put_u64(results + 12, command->outlets[0]->total);
+  guest_put_u64(results + 20, command->outlets[1]->total);
+  guest_put_u64(results + 28, (uint64_t)(end->ended - end->started));
+  guest_put_u64(results + 36, (uint64_t)end->user_time);
+  guest_put_u64(results + 44, (uint64_t)end->system_time);
+  guest_put_u64(results + 52, end->max_rss);
+  return 60;
+}
+
+static void finish(struct command *command) {
+  unsigned char results[64];
+  size_t length = pack_results(command, results);
+  if (command->cancelled) {
+    stream_done(command->base.id, SANDHOST_CANCELLED, "cancelled", NULL, 0);
+  } else {
+    stream_done(command->base.id, SANDHOST_OK, NULL, results, length);
+  }
+  request_remove(&command->base);
+  unlink_command(command);
+  inlet_drop(command);
+  outlet_release(command->outlets[0]);
+  outlet_release(command->outlets[1]);
+  loop_free_later(command);
+  keeper_prepare();
+}
+
+static void finish_when_drained(struct command *command) {
+  if (!command->ended) {
+    return;
+  }
+  for (int i = 0; i < 2; i++) {
+    if (!command->cancelled && command->outlets[i]->source.fd >= 0 &&
+        command->outlets[i]->drain > 0) {
+      return;
+    }
+  }
+  finish(command);
+}
+
+/* ---- Output ---------------------------------------------------------------------------------- */
+
+/* How many bytes may be read for the host now; 0: wait for credit or room. A cut stream needs
+ * neither. */
+static size_t readable(const struct outlet *outlet, int *ret_discard) {
+  const struct command *command = outlet->command;
+  uint64_t left = command->cap
+                      ? command->cap - (outlet->total < command->cap ? outlet->total : command->cap)
+                      : PIECE;
+  size_t most = PIECE;
+  *ret_discard = command->cap && left == 0;
+  if (!*ret_discard) {
+    if (command->base.credit <= 0 || !stream_has_room()) {
+      return 0;
+    }
+    most = left < most ? (size_t)left : most;
+    most = (int64_t)most > command->base.credit ? (size_t)command->base.credit : most;
+  }
+  if (outlet->drain >= 0 && (int64_t)most > outlet->drain) {
+    most = (size_t)outlet->drain;
+  }
+  return most;
+}
+
+/* Reads once. 1: go on; 0: nothing more now. */
+static int outlet_read(struct outlet *outlet) {
+  static unsigned char bytes[PIECE];
+  struct command *command = outlet->command;
+  int discard = 0;
+  size_t most = readable(outlet, &discard);
+  if (most == 0) {
+    loop_watch(&outlet->source, 0); /* credited or finished wakes it */
+    return 0;
+  }
+  ssize_t count = read(outlet->source.fd, bytes, most);
+  if (count < 0 && errno == EINTR) {
+    return 1;
+  }
+  if (count < 0 && errno == EAGAIN) {
+    outlet->drain = outlet->drain >= 0 ? 0 : -1;
+    return 0;
+  }
+  if (count <= 0) {
+    loop_drop(&outlet->source);
+    return 0;
+  }
+  outlet->total += (uint64_t)count;
+  outlet->drain -= outlet->drain >= 0 ? count : 0;
+  if (!discard) {
+    command->base.credit -= count;
+    stream_send(GUEST_DATA, outlet->channel, command->base.id, bytes, (size_t)count);
+  }
+  return outlet->drain != 0;
+}
+
+static void outlet_discard(struct outlet *outlet) {
+  static unsigned char bytes[PIECE];
+  ssize_t count = read(outlet->source.fd, bytes, sizeof bytes);
+  if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
+    loop_drop(&outlet->source);
+    loop_free_later(outlet);
+  }
+}
+
+static void outlet_ready(struct source *source, uint32_t events) {
+  struct outlet *outlet = (struct outlet *)(void *)source;
+  (void)events;
+  if (!outlet->command) {
+    outlet_discard(outlet);
+    return;
+  }
+  /* A few reads, so that one command does not starve the others. */
+  for (int i = 0; i < 4 && outlet->source.fd >= 0 && outlet_read(outlet); i++) {
+  }
+  finish_when_drained(outlet->command);
+}
+
+/* The command's own process has ended: exactly what is in the pipes now is still its output. */
+static void drain(struct command *command) {
+  for (int i = 0; i < 2; i++) {
+    struct outlet *outlet = command->outlets[i];
+    int left = 0;
+    if (outlet->source.fd < 0 || ioctl(outlet->source.fd, FIONREAD, &left) < 0) {
+      left = 0;
+    }
+    outlet->drain = left;
+    while (!command->cancelled && outlet->source.fd >= 0 && outlet->drain > 0 &&
+           outlet_read(outlet)) {
+    }
+  }
+  finish_when_drained(command);
+}
+
+/* ---- Input ----------------------------------------------------------------------------------- */
+
+static void inlet_write(struct inlet *inlet) {
+  while (inlet->from < inlet->to && !inlet->closed) {
+    ssize_t count = write(inlet->source.fd, inlet->bytes + inlet->from, inlet->to - inlet->from);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+      loop_watch(&inlet->source, EPOLLOUT);
+      return;
+    }
+    if (count < 0) {
+      inlet->closed = 1; /* nobody reads: what comes is dropped, and credited */
+      count = (ssize_t)(inlet->to - inlet->from);
+    }
+    inlet->from += (size_t)count;
+    stream_credit(inlet->command->base.id, (size_t)count);
+  }
+  inlet->from = inlet->to = 0;
+  loop_watch(&inlet->source, 0);
+  if (inlet->ended) {
+    inlet_drop(inlet->command);
+  }
+}
+
+static void inlet_ready(struct source *source, uint32_t events) {
+  (void)events;
+  inlet_write((struct inlet *)(void *)source);
+}
+
+static void command_data(struct request *request, const unsigned char *data, size_t length) {
+  struct command *command = (struct command *)(void *)request;
+  struct inlet *inlet = command->inlet;
+  if (!inlet || inlet->closed) {
+    stream_credit(request->id, length);
+    return;
+  }
+  if (inlet->from > 0) {
+    memmove(inlet->bytes, inlet->bytes + inlet->from, inlet->to - inlet->from);
+    inlet->to -= inlet->from;
+    inlet->from = 0;
+  }
+  if (inlet->to + length > GUEST_WINDOW) {
+    return; /* the host keeps its window */
+  }
+  memcpy(inlet->bytes + inlet->to, data, length);
+  inlet->to += length;
+  inlet_write(inlet);
+}
+
+static void command_end(struct request *request) {
+  struct command *command = (struct command *)(void *)request;
+  if (command->inlet) {
+    command->inlet->ended = 1;
+    inlet_write(command->inlet);
+  }
+}
+
+static void command_credited(struct request *request) {
+  struct command *command = (struct command *)(void *)request;
+  for (int i = 0; i < 2; i++) {
+    struct outlet *outlet = command->outlets[i];
+    if (outlet->source.fd >= 0 && outlet->drain != 0) {
+      loop_watch(&outlet->source, EPOLLIN);
+    }
+  }
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------ */
+
+/* What must not be killed with an adopted command: keepers, and other adopted commands. */
+static const struct command *being_killed;
+
+static int spared(pid_t pid) {
+  return keeper_is(pid) || (pid != being_killed->pid && command_is_adopted(pid));
+}
+
+static void kill_tree(struct command *command) {
+  if (command->keeper) {
+    keeper_kill_tree(command->keeper);
+  } else {
+    being_killed = command;
+    tree_kill(getpid(), spared); /* its own tree, and whatever else has lost its keeper */
+  }
+  if (command->pid > 1 && !command->ended) {
+    kill(-command->pid, SIGKILL); /* where there is no /proc to look at */
+  }
+  command->deadline = guest_now() + KEEPER_PATIENCE;
+}
+
+static void command_cancel(struct request *request) {
+  struct command *command = (struct command *)(void *)request;
+  if (command->cancelled) {
+    return;
+  }
+  command->cancelled = 1;
+  if (command->ended) {
+    finish_when_drained(command);
+  } else {
+    kill_tree(command);
+  }
+}
+
+void command_signal(struct request *request, int number) {
+  if (request->operation == GUEST_EXECUTE && number > 0 && number < NSIG) {
+    pid_t pid = ((struct command *)(void *)request)->pid;
+    if (pid > 1 && !((struct command *)(void *)request)->ended) {
+      kill(-pid, number);
+    }
+  }
+}
+
+static int64_t deadline_after(int64_t from, int64_t limit) {
+  return limit == 0 ? 0 : limit > INT64_MAX - from ? INT64_MAX : from + limit;
+}
+
+void command_told(void *data, const struct keeper_message *message) {
+  struct command *command = data;
+  if (command->ended) {
+    return;
+  }
+  if (message->kind == KEEPER_STARTED) {
+    unsigned char payload[4];
+    command->pid = message->pid;
+    command->started = message->started;
+    if (!command->at_limit && !command->cancelled) {
+      command->deadline = deadline_after(message->started, command->limit);
+    }
+    guest_put_u32(payload, (uint32_t)message->pid);
+    stream_send(GUEST_STARTED, 0, command->base.id, payload, sizeof payload);
+  } else if (message->kind == KEEPER_ENDED) {
+    command->end = *message;
+    command->ended = 1;
+    command->deadline = 0;
+    command->keeper = NULL; /* it may be another command's by the time this one is drained */
+    drain(command);
+  }
+}
+
+/* The end of a command whose keeper cannot tell it. usage may be NULL. */
+static void end_adopted(struct command *command, int status, const struct rusage *usage) {
+  int64_t now = guest_now();
+  command->end = (struct keeper_message){
+      .status = status, .started = command->started ? command->started : now, .ended = now};
+  if (usage) {
+    keeper_message_usage(&command->end, usage);
+  }
+  command->ended = 1;
+  command->deadline = 0;
+  drain(command);
+}
+
+/* The keeper was killed. Its children are ours now, so we wait for the command ourselves. */
+void command_keeper_gone(void *data) {
+  struct command *command = data;
+  siginfo_t info;
+  command->keeper = NULL;
+  if (command->ended) {
+    return;
+  }
+  command->adopted = 1;
+  if (command->pid <= 0 ||
+      waitid(P_PID, (id_t)command->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+    /* Killed before it could say whom it had started: that one must not go on unseen. */
+    kill_tree(command);
+    end_adopted(command, SIGKILL, NULL);
+  } else if (command->at_limit || command->cancelled) {
+    kill_tree(command);
+  }
+}
+
+int command_is_adopted(pid_t pid) {
+  for (struct command *command = commands; command; command = command->next) {
+    if (command->adopted && !command->ended && command->pid == pid) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+void command_reaped(pid_t pid, int status, const struct rusage *usage) {
+  for (struct command *command = commands; command; command = command->next) {
+    /* It may have ended, and be ours, before we hear that its keeper has. */
+    if (command->pid == pid && !command->ended) {
+      end_adopted(command, status, usage);
+      return;
+    }
+  }
+}
+
+int64_t command_next_deadline(void) {
+  int64_t next = -1;
+  int64_t now = guest_now();
+  for (struct command *command = commands; command; command = command->next) {
+    if (command->deadline) {
+      int64_t left = command->deadline > now ? command->deadline - now : 0;
+      next = next < 0 || left < next ? left : next;
+    }
+  }
+  return next;
+}
+
+/* The first one whose time is up; the list may change while it is dealt with. */
+static struct command *overdue(void) {
+  int64_t now = guest_now();
+  for (struct command *command = commands; command; command = command->next) {
+    if (command->deadline && command->deadline <= now && !command->ended) {
+      return command;
+    }
+  }
+  return NULL;
+}
+
+void command_check_deadlines(void) {
+  struct command *command = NULL;
+  while ((command = overdue()) != NULL) {
+    if (!command->at_limit && !command->cancelled) {
+      command->at_limit = 1;
+      kill_tree(command);
+    } else if (command->keeper) {
+      kill(command->keeper->pid, SIGKILL); /* SIGCHLD brings command_keeper_gone */
+      command->deadline = guest_now() + KEEPER_PATIENCE;
+    } else {
+      end_adopted(command, SIGKILL, NULL);
+    }
+  }
+}
+
+uint64_t command_count(void) {
+  return opened;
+}
+
+int command_any_alive(void) {
+  return commands != NULL || keeper_any_busy();
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static struct outlet *outlet_new(struct command *command, uint8_t channel, int *ret_write_end) {
+  int ends[2];
+  struct outlet *outlet = calloc(1, sizeof *outlet);
+  if (!outlet || pipe2(ends, O_CLOEXEC) < 0) {
+    free(outlet);
+    return NULL;
+  }
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE); /* as much as it may be; less is no fault */
+  outlet->source = (struct source){.fd = ends[0], .ready = outlet_ready};
+  outlet->command = command;
+  outlet->channel = channel;
+  outlet->drain = -1;
+  *ret_write_end = ends[1];
+  return outlet;
+}
+
+static struct inlet *inlet_new(struct command *command, int *ret_read_end) {
+  int ends[2];
+  struct inlet *inlet = calloc(1, sizeof *inlet);
+  if (!inlet) {
+    return NULL;
+  }
+  inlet->bytes = malloc(GUEST_WINDOW);
+  if (!inlet->bytes || pipe2(ends, O_CLOEXEC) < 0) {
+    free(inlet->bytes);
+    free(inlet);
+    return NULL;
+  }
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  inlet->source = (struct source){.fd = ends[1], .ready = inlet_ready};
+  inlet->command = command;
+  *ret_read_end = ends[0];
+  return inlet;
+}
+
+static void discard(struct command *command) {
+  for (int i = 0; i < 2; i++) {
+    if (command->outlets[i]) {
+      loop_drop(&command->outlets[i]->source);
+      free(command->outlets[i]);
+    }
+  }
+  if (command->inlet) {
+    loop_drop(&command->inlet->source);
+    free(command->inlet->bytes);
+    free(command->inlet);
+  }
+  request_remove(&command->base);
+  free(command);
+}
+
+/* Pipes, a keeper, and off. 0, or -1 with errno. */
+static int launch(struct command *command, const unsigned char *parameters, size_t length,
+                  int has_input) {
+  int fds[3] = {guest_null, -1, -1};
+  int failed = -1;
+  command->outlets[0] = outlet_new(command, GUEST_OUT, &fds[1]);
+  command->outlets[1] = command->outlets[0] ? outlet_new(command, GUEST_ERR, &fds[2]) : NULL;
+  if (has_input && command->outlets[1]) {
+    fds[0] = -1;
+    command->inlet = inlet_new(command, &fds[0]);
+  }
+  if (command->outlets[1] && fds[0] >= 0) {
+    command->keeper = keeper_start(command, parameters, length, fds);
+    failed = command->keeper ? 0 : -1;
+  }
+  int saved = errno;
+  if (fds[0] >= 0 && fds[0] != guest_null) {
+    close(fds[0]);
+  }
+  for (int i = 1; i < 3; i++) {
+    if (fds[i] >= 0) {
+      close(fds[i]);
+    }
+  }
+  errno = saved;
+  return failed;
+}
+
+static int read_word(struct guest_reader *reader, int is_variable) {
+  size_t length = 0;
+  const char *word = guest_read_bytes(reader, &length);
+  const char *equals = is_variable ? memchr(word, '=', length) : NULL;
+  return !reader->bad && !memchr(word, '\0', length) &&
+         (!is_variable || (equals && equals != word));
+}
+
+/* Whether what the keeper will read (cwd, words, variables) makes sense. */
+static int makes_sense(struct guest_reader reader) {
+  size_t length = 0;
+  const char *cwd = guest_read_bytes(&reader, &length);
+  int good = !memchr(cwd, '\0', length) && (length == 0 || *cwd == '/');
+  uint32_t words = guest_read_u32(&reader);
+  const unsigned char *first = reader.data;
+  good = good && words > 0 && reader.left >= 4 && guest_get_u32(first) > 0;
+  for (uint32_t i = 0; good && i < words; i++) {
+    good = read_word(&reader, 0);
+  }
+  uint32_t variables = good ? guest_read_u32(&reader) : 0;
+  for (uint32_t i = 0; good && i < variables; i++) {
+    good = read_word(&reader, 1);
+  }
+  return good && !reader.bad && reader.left == 0;
+}
+
+void command_open(uint32_t id, struct guest_reader *parameters) {
+  uint32_t flags = guest_read_u32(parameters);
+  int64_t limit = (int64_t)guest_read_u64(parameters);
+  uint64_t cap = guest_read_u64(parameters);
+  if (parameters->bad || (flags & ~SANDHOST_EXECUTE_STDIN) || limit < 0 ||
+      !makes_sense(*parameters)) {
+    stream_done(id, SANDHOST_INVALID, "the request makes no sense", NULL, 0);
+    return;
+  }
+  struct command *command = calloc(1, sizeof *command);
+  if (!command) {
+    stream_done(id, SANDHOST_NO_MEMORY, "the guest has no memory left", NULL, 0);
+    return;
+  }
+  command->base = (struct request){.id = id,
+                                   .operation = GUEST_EXECUTE,
+                                   .credit = GUEST_WINDOW,
+                                   .data = command_data,
+                                   .end = command_end,
+                                   .credited = command_credited,
+                                   .cancel = command_cancel};
+  command->cap = cap;
+  command->limit = limit;
+  if (request_add(&command->base) < 0) {
+    free(command);
+    stream_done(id, SANDHOST_LIMIT, "the guest has too many requests open", NULL, 0);
+    return;
+  }
+  if (launch(command, parameters->data, parameters->left, (flags & SANDHOST_EXECUTE_STDIN) != 0) <
+      0) {
+    char text[128] = "the sandbox cannot start a process: ";
+    strncat(text, strerror(errno), sizeof text - strlen(text) - 1);
+    discard(command);
+    stream_done(id, SANDHOST_LIMIT, text, NULL, 0);
+    return;
+  }
+  opened++;
+  command->deadline = deadline_after(guest_now(), limit);
+  command->next = commands;
+  commands = command;
+  loop_watch(&command->outlets[0]->source, EPOLLIN);
+  loop_watch(&command->outlets[1]->source, EPOLLIN);
+}

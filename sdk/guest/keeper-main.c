@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keeper-main.c: the keeper itself: receives a command, starts it, waits, tells.
+ *
+ * Parameters are those of GUEST_EXECUTE from cwd on: cwd bytes, argc u32, words, count u32,
+ * variables.
+ */
+#include "keeper-main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "keeper.h"
+#include "long-script.h"
+#include "tree.h"
+
+extern char **environ;
+
+struct job {
+  int fds[4]; /* stdin, stdout, stderr, parameters (or -1) */
+  const unsigned char *bytes;
+  size_t length;
+  size_t mapped;
+  char *cwd;
+  char **argv;
+  char **environment;
+};
+
+/* ---- Receiving ------------------------------------------------------------------------------- */
+
+static int receive(int fd, struct job *job, unsigned char *inlined) {
+  union {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(4 * sizeof(int))];
+  } control;
+  struct iovec part = {.iov_base = inlined, .iov_len = KEEPER_INLINE};
+  struct msghdr message = {.msg_iov = &part,
+                           .msg_iovlen = 1,
+                           .msg_control = control.room,
+                           .msg_controllen = sizeof control.room};
+  ssize_t count = -1;
+  do {
+    count = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+  } while (count < 0 && errno == EINTR);
+  struct cmsghdr *header = count > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+  if (!header || header->cmsg_type != SCM_RIGHTS) {
+    return -1;
+  }
+  size_t passed = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  memset(job, 0, sizeof *job);
+  job->fds[3] = -1;
+  memcpy(job->fds, CMSG_DATA(header), passed * sizeof(int));
+  job->bytes = inlined;
+  job->length = (size_t)count;
+  if (passed == 4) {
+    struct stat facts;
+    if (fstat(job->fds[3], &facts) < 0) {
+      return -1;
+    }
+    job->length = job->mapped = (size_t)facts.st_size;
+    job->bytes = mmap(NULL, job->mapped, PROT_READ, MAP_PRIVATE, job->fds[3], 0);
+    if (job->bytes == MAP_FAILED) {
+      return -1;
+    }
+  }
+  return 0;
+}
+
+static char *copy_bytes(struct guest_reader *reader) {
+  size_t length = 0;
+  const char *bytes = guest_read_bytes(reader, &length);
+  char *text = malloc(length + 1);
+  if (text) {
+    memcpy(text, bytes, length);
+    text[length] = '\0';
+  }
+  return text;
+}
+
+static char **copy_list(struct guest_reader *reader, size_t *ret_count) {
+  uint32_t count = guest_read_u32(reader);
+  if (count > reader->left / 4) {
+    reader->bad = 1;
+    count = 0;
+  }
+  char **list = calloc((size_t)count + 1, sizeof *list);
+  for (uint32_t i = 0; list && i < count; i++) {
+    list[i] = copy_bytes(reader);
+  }
+  *ret_count = count;
+  return list;
+}
+
+static int same_name(const char *a, const char *b) {
+  size_t length = strcspn(a, "=");
+  return strncmp(a, b, length) == 0 && b[length] == '=';
+}
+
+/* The guest's own environment with the command's variables laid over it; takes the list's strings.
+ * */
+static char **merge_environment(char **given, size_t count) {
+  size_t own = 0;
+  while (environ[own]) {
+    own++;
+  }
+  char **merged = calloc(own + count + 1, sizeof *merged);
+  size_t at = 0;
+  for (size_t i = 0; merged && i < own; i++) {
+    int replaced = 0;
+    for (size_t j = 0; j < count; j++) {
+      replaced = replaced || same_name(given[j], environ[i]);
+    }
+    if (!replaced) {
+      merged[at++] = environ[i];
+    }
+  }
+  for (size_t j = 0; merged && j < count; j++) {
+    int replaced = 0; /* by a later one of the same name */
+    for (size_t k = j + 1; k < count; k++) {
+      replaced = replaced || same_name(given[k], given[j]);
+    }
+    if (replaced) {
+      free(given[j]);
+    } else {
+      merged[at++] = given[j];
+    }
+  }
+  return merged;
+}
+
+static int understand(struct job *job) {
+  struct guest_reader reader = {.data = job->bytes, .left = job->length};
+  size_t words = 0;
+  size_t variables = 0;
+  job->cwd = copy_bytes(&reader);
+  job->argv = copy_list(&reader, &words);
+  char **given = copy_list(&reader, &variables);
+  if (reader.bad || !job->cwd || !job->argv || !given || words == 0) {
+    free(given);
+    return -1;
+  }
+  job->environment = merge_environment(given, variables);
+  free(given);
+  return job->environment ? 0 : -1;
+}
+
+/* ---- Starting -------------------------------------------------------------------------------- */
+
+static void complain(const struct job *job, const char *what, int number) {
+  dprintf(job->fds[2], "sandhost: %.4000s: %s\n", what, strerror(number));
+}
+
+static const char *variable(char *const *environment, const char *name) {
+  size_t length = strlen(name);
+  for (; *environment; environment++) {
+    if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') {
+      return *environment + length + 1;
+    }
+  }
+  return NULL;
+}
+
+/* Where the program is, as execvp would look with the command's own PATH, relative to its folder.
+ * 0, or errno. */
+static int find_program(const struct job *job, int folder, char *ret_path, size_t room) {
+  const char *name = job->argv[0];
+  const char *path = variable(job->environment, "PATH");
+  int refused = ENOENT;
+  if (strchr(name, '/')) {
+    return snprintf(ret_path, room, "%s", name) < (int)room ? 0 : ENAMETOOLONG;
+  }
+  for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; path;
+       path = strchr(path, ':') ? strchr(path, ':') + 1 : NULL) {
+    struct stat facts;
+    int length = (int)strcspn(path, ":");
+    if (snprintf(ret_path, room, "%.*s%s%s", length, path, length ? "/" : "", name) >= (int)room) {
+      continue;
+    }
+    if (fstatat(folder, ret_path, &facts, 0) < 0 || !S_ISREG(facts.st_mode)) {
+      continue;
+    }
+    if (faccessat(folder, ret_path, X_OK, 0) == 0) {
+      return 0;
+    }
+    refused = EACCES;
+  }
+  return refused;
+}
+
+static int start(const struct job *job, int folder, const char *program, int script,
+                 pid_t *ret_pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t all;
+  sigset_t none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawn_file_actions_init(&actions);
+  for (int i = 0; i < 3; i++) {
+    posix_spawn_file_actions_adddup2(&actions, job->fds[i], i);
+  }
+  if (script >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, script, LONG_SCRIPT_FD);
+  }
+  posix_spawn_file_actions_addfchdir_np(&actions, folder);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  int failed = posix_spawn(ret_pid, program, &actions, &attributes, job->argv, job->environment);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return failed;
+}
+
+/* The exit code of a command that could not be started: 127 not found, 126 anything else. */
+static int code_for(int number) {
+  return number == ENOENT || number == ENOTDIR ? 127 : 126;
+}
+
+/* 0 with a pid, or the exit code with the reason on the command's stderr. */
+static int try_to_start(struct job *job, pid_t *ret_pid) {
+  char program[4096];
+  int folder = open(*job->cwd ? job->cwd : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) {
+    int number = errno;
+    complain(job, job->cwd, number);
+    return 126;
+  }
+  int script = long_script_prepare(job->argv);
+  int failed = find_program(job, folder, program, sizeof program);
+  if (!failed) {
+    failed = start(job, folder, program, script, ret_pid);
+  }
+  close(folder);
+  if (script >= 0) {
+    close(script);
+  }
+  if (failed) {
+    complain(job, job->argv[0], failed);
+    return code_for(failed);
+  }
+  return 0;
+}
+
+static void job_release(struct job *job) {
+  for (int i = 0; i < 4; i++) {
+    if (job->fds[i] >= 0) {
+      close(job->fds[i]);
+    }
+    job->fds[i] = -1;
+  }
+  if (job->mapped) {
+    munmap((void *)(uintptr_t)job->bytes, job->mapped);
+  }
+}
+
+static void job_forget(struct job *job) {
+  for (size_t i = 0; job->argv && job->argv[i]; i++) {
+    free(job->argv[i]);
+  }
+  /* Variables that were laid over stand behind the guest's own; they are the only ones allocated.
+   * */
+  for (size_t i = 0; job->environment && job->environment[i]; i++) {
+    int own = 0;
+    for (size_t j = 0; environ[j]; j++) {
+      own = own || environ[j] == job->environment[i];
+    }
+    if (!own) {
+      free(job->environment[i]);
+    }
+  }
+  free(job->argv);
+  free(job->environment);
+  free(job->cwd);
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t parent_gone;
+
+static void on_parent_gone(int number) {
+  (void)number;
+  parent_gone = 1;
+}
+
+static void tell(int fd, const struct keeper_message *message) {
+  while (send(fd, message, sizeof *message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+/* The guest died without a word, which only happens where it is not init: nobody else will end what
+ * is left. */
+static void end_if_orphaned(pid_t guest) {
+  if (parent_gone && getppid() != guest) {
+    tree_kill(getpid(), NULL);
+    _exit(1);
+  }
+}
+
+/* Reaps whatever ends until nothing is left; tells when it is the command. */
+static void tend(int fd, pid_t command, int64_t started, pid_t guest) {
+  int told = 0;
+  for (;;) {
+    struct rusage usage;
+    int status = 0;
+    pid_t pid = wait4(-1, &status, 0, &usage);
+    end_if_orphaned(guest);
+    if (pid < 0 && errno == ECHILD) {
+      break;
+    }
+    if (pid != command) {
+      continue;
+    }
+    struct keeper_message message = {
+        .kind = KEEPER_ENDED,
+        .status = status,
+        .started = started,
+        .ended = guest_now(),
+    };
+    keeper_message_usage(&message, &usage);
+    /* The usual case, told in the same breath: nothing was left behind. */
+    siginfo_t info;
+    message.idle = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+    tell(fd, &message);
+    told = message.idle ? 2 : 1;
+    if (message.idle) {
+      return;
+    }
+  }
+  if (told == 1) {
+    tell(fd, &(struct keeper_message){.kind = KEEPER_IDLE});
+  }
+}
+
+static void serve(int fd, struct job *job, pid_t guest) {
+  pid_t pid = 0;
+  int64_t started = guest_now();
+  int code = 126;
+  if (understand(job) == 0) {
+    code = try_to_start(job, &pid);
+  }
+  job_release(job);
+  if (code != 0) {
+    tell(fd, &(struct keeper_message){.kind = KEEPER_STARTED, .started = started});
+    tell(fd, &(struct keeper_message){.kind = KEEPER_ENDED,
+                                      .status = code << 8,
+                                      .idle = 1,
+                                      .started = started,
+                                      .ended = guest_now()});
+    job_forget(job);
+    return;
+  }
+  tell(fd, &(struct keeper_message){.kind = KEEPER_STARTED, .pid = pid, .started = started});
+  job_forget(job);
+  tend(fd, pid, started, guest);
+}
+
+/* A process that shares nothing with the guest's way of handling signals. */
+static void become_keeper(int fd) {
+  static const struct rlimit NO_CORE = {0, 0};
+  struct sigaction action = {.sa_handler = on_parent_gone};
+  sigset_t none;
+  sigemptyset(&none);
+  sigaction(SIGTERM, &action, NULL);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  prctl(PR_SET_DUMPABLE, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  prctl(PR_SET_NAME, "sandhost-keeper");
+  setrlimit(RLIMIT_CORE, &NO_CORE);
+  if (guest_file_limit.rlim_max > 0) {
+    setrlimit(RLIMIT_NOFILE, &guest_file_limit);
+  }
+  setsid();
+  dup2(fd, 3);
+  fcntl(3, F_SETFD, FD_CLOEXEC);
+  if (close_range(4, ~0u, 0) < 0) {
+    for (int i = 4; i < 1024; i++) {
+      close(i);
+    }
+  }
+}
+
+_Noreturn void keeper_main(int fd) {
+  static unsigned char inlined[KEEPER_INLINE];
+  pid_t guest = getppid();
+  struct job job;
+  become_keeper(fd);
+  while (receive(3, &job, inlined) == 0) {
+    serve(3, &job, guest);
+  }
+  _exit(0);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c: sandhost-guest, the program that runs inside a sandbox.
+ *
+ * Speaks the protocol of guest-protocol-private.h on descriptors 0 and 1. As PID 1 of its namespace
+ * it is init; as an ordinary child it is a subreaper. In both cases everything that it starts ends
+ * with it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define MOST_FILES 16384
+#define STREAM_FD 100 /* from here on the stream's descriptors are put */
+
+pthread_mutex_t guest_lock = PTHREAD_MUTEX_INITIALIZER;
+int guest_is_init;
+int guest_null;
+struct rlimit guest_file_limit;
+
+#ifdef __SANITIZE_ADDRESS__
+/* What cannot be traced cannot be searched for leaks. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+  return "detect_leaks=0";
+}
+#endif
+
+static void print_help(void) {
+  puts(
+      "usage: sandhost-guest\n"
+      "Runs inside a sandbox and serves sandhost on descriptors 0 and 1. It is of no use by hand.\n"
+      "  --version   print the protocol's version");
+}
+
+/* Something harmless to read from, whether or not the sandbox has a /dev/null. */
+static int open_null(void) {
+  int ends[2];
+  int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (fd < 0 && pipe2(ends, O_CLOEXEC) == 0) {
+    close(ends[1]);
+    fd = ends[0];
+  }
+  return fd;
+}
+
+static void close_between(unsigned first, unsigned last) {
+  if (first <= last && close_range(first, last, 0) < 0) {
+    for (unsigned fd = first; fd <= last && fd < 65536; fd++) {
+      close((int)fd);
+    }
+  }
+}
+
+/* Moves the stream out of the way of everything that is ever inherited, gives 0, 1 and 2 to nobody,
+ * and keeps nothing else of whoever started us. The two may be one socket: each gets a descriptor
+ * of its own, so that reading and writing can be watched apart. */
+static int take_stream(void) {
+  int in = fcntl(0, F_DUPFD_CLOEXEC, STREAM_FD);
+  int out = fcntl(1, F_DUPFD_CLOEXEC, in + 1);
+  int null = open_null();
+  if (in < 0 || out < 0 || null < 0) {
+    return -1;
+  }
+  for (int i = 0; i < 3; i++) {
+    /* dup2 of a descriptor to itself would leave it close-on-exec. */
+    if (i == null ? fcntl(i, F_SETFD, 0) < 0 : dup2(null, i) < 0) {
+      return -1;
+    }
+  }
+  guest_null = 0;
+  close_between(3, (unsigned)in - 1);
+  close_between((unsigned)in + 1, (unsigned)out - 1);
+  close_between((unsigned)out + 1, ~0u);
+  return stream_init(in, out);
+}
+
+/* Many commands at once need many pipes; a command gets the limit that the sandbox came with. */
+static void raise_file_limit(void) {
+  struct rlimit own;
+  if (getrlimit(RLIMIT_NOFILE, &guest_file_limit) == 0) {
+    own = guest_file_limit;
+    own.rlim_cur = own.rlim_max < MOST_FILES ? own.rlim_max : MOST_FILES;
+    if (own.rlim_cur > guest_file_limit.rlim_cur) {
+      setrlimit(RLIMIT_NOFILE, &own);
+    }
+  }
+}
+
+static void settle(void) {
+  struct sigaction ignore = {.sa_handler = SIG_IGN};
+  sigset_t child;
+  static const struct rlimit NO_CORE = {0, 0};
+  guest_is_init = getpid() == 1;
+  prctl(PR_SET_DUMPABLE, 0); /* a command of the same user reads nothing of us, and traces us not */
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  prctl(PR_SET_NAME, "sandhost-guest");
+  setrlimit(RLIMIT_CORE, &NO_CORE);
+  raise_file_limit();
+  setsid();
+  umask(022);
+  sigaction(SIGPIPE, &ignore, NULL);
+  if (!guest_is_init) {
+    /* What a terminal or a command's kill would send us has no meaning here: the stream's end is
+     * our end. */
+    sigaction(SIGINT, &ignore, NULL);
+    sigaction(SIGHUP, &ignore, NULL);
+    sigaction(SIGTERM, &ignore, NULL);
+  }
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &child, NULL);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) {
+    if (strcmp(argv[1], "--version") == 0) {
+      printf("sandhost-guest protocol %u\n", GUEST_VERSION);
+      return 0;
+    }
+    print_help();
+    return strcmp(argv[1], "--help") == 0 ? 0 : 2;
+  }
+  settle();
+  if (take_stream() < 0 || loop_init() < 0) {
+    return 1;
+  }
+  keeper_init(); /* without one now, the first command makes it */
+  loop_run();
+  if (!guest_is_init) { /* the end of init is the end of all */
+    keeper_kill_everything();
+  }
+  return 0;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.c: finds processes by their parents and kills them so that none gets away: all are stopped
+ * first, until a look finds nobody new, and only then killed.
+ */
+#include "tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_PROCESSES 65536u
+#define LOOKS 200          /* a tree that is not dead by then is held by the kernel */
+#define UNSETTLED_LOOKS 10 /* a way up that is broken for longer is hidden from us, not changing */
+
+enum belongs { UNKNOWN, INSIDE, OUTSIDE, BROKEN };
+
+struct process {
+  pid_t pid;
+  pid_t parent;
+  int ended; /* a zombie: no member, but a link on the way up */
+  enum belongs belongs;
+};
+
+struct snapshot {
+  struct process *processes; /* by pid */
+  size_t count;
+  size_t room;
+  size_t members;
+  int settled; /* every process could be followed up to the top */
+};
+
+static int read_stat(const char *name, struct process *ret_process) {
+  char path[64];
+  char text[512];
+  size_t length = strlen(name);
+  if (length > 20) {
+    return -1;
+  }
+  memcpy(path, "/proc/", 6);
+  memcpy(path + 6, name, length);
+  memcpy(path + 6 + length, "/stat", 6);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return -1;
+  }
+  ssize_t got = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (got <= 0) {
+    return -1;
+  }
+  text[got] = '\0';
+  /* pid (name) state parent: the name may hold anything, so look from its last parenthesis on. */
+  const char *behind = strrchr(text, ')');
+  if (!behind || strlen(behind) < 5) {
+    return -1;
+  }
+  *ret_process = (struct process){.pid = (pid_t)strtol(name, NULL, 10),
+                                  .parent = (pid_t)strtol(behind + 4, NULL, 10),
+                                  .ended = behind[2] == 'Z' || behind[2] == 'X'};
+  return 0;
+}
+
+static int by_pid(const void *a, const void *b) {
+  pid_t left = ((const struct process *)a)->pid;
+  pid_t right = ((const struct process *)b)->pid;
+  return (left > right) - (left < right);
+}
+
+static struct process *find(const struct snapshot *snapshot, pid_t pid) {
+  const struct process key = {.pid = pid};
+  return snapshot->count > 0 ? bsearch(&key, snapshot->processes, snapshot->count,
+                                       sizeof *snapshot->processes, by_pid)
+                             : NULL;
+}
+
+static int add(struct snapshot *snapshot, const struct process *process) {
+  if (snapshot->count == snapshot->room) {
+    size_t room = snapshot->room ? 2 * snapshot->room : 256;
+    struct process *grown = realloc(snapshot->processes, room * sizeof *grown);
+    if (!grown) {
+      return -1;
+    }
+    snapshot->processes = grown;
+    snapshot->room = room;
+  }
+  snapshot->processes[snapshot->count++] = *process;
+  return 0;
+}
+
+static void take(struct snapshot *snapshot) {
+  DIR *folder = opendir("/proc");
+  struct dirent *entry = NULL;
+  snapshot->count = 0;
+  while (folder && (entry = readdir(folder)) != NULL && snapshot->count < MAX_PROCESSES) {
+    struct process process;
+    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+        read_stat(entry->d_name, &process) == 0 && add(snapshot, &process) < 0) {
+      break;
+    }
+  }
+  if (folder) {
+    closedir(folder);
+  }
+  if (snapshot->count > 0) {
+    qsort(snapshot->processes, snapshot->count, sizeof *snapshot->processes, by_pid);
+  }
+}
+
+/* What one process is, as far as it can be told without its parent. */
+static enum belongs judge(const struct process *process, pid_t root, tree_spares spares) {
+  if (process->pid == root || (spares && spares(process->pid))) {
+    return OUTSIDE;
+  }
+  if (process->belongs != UNKNOWN) {
+    return process->belongs;
+  }
+  return process->parent == root ? INSIDE : process->parent == 0 ? OUTSIDE : UNKNOWN;
+}
+
+/* Follows the parents up to one that is known, and writes the answer to all on the way. */
+static void classify(struct snapshot *snapshot, struct process *process, pid_t root,
+                     tree_spares spares) {
+  enum belongs answer = UNKNOWN;
+  struct process *at = process;
+  for (size_t steps = 0; answer == UNKNOWN; steps++) {
+    if (!at || steps > snapshot->count) {
+      answer = BROKEN; /* a parent that ended while we looked: its child has another one by now */
+      break;
+    }
+    answer = judge(at, root, spares);
+    at = answer == UNKNOWN ? find(snapshot, at->parent) : at;
+  }
+  for (struct process *way = process; way && way->belongs == UNKNOWN;) {
+    way->belongs = answer;
+    way = way == at ? NULL : find(snapshot, way->parent);
+  }
+}
+
+static void look(struct snapshot *snapshot, pid_t root, tree_spares spares) {
+  take(snapshot);
+  snapshot->members = 0;
+  snapshot->settled = 1;
+  for (size_t i = 0; i < snapshot->count; i++) {
+    struct process *process = &snapshot->processes[i];
+    classify(snapshot, process, root, spares);
+    snapshot->members += process->belongs == INSIDE && !process->ended;
+    snapshot->settled = snapshot->settled && process->belongs != BROKEN;
+  }
+}
+
+static void signal_members(const struct snapshot *snapshot, int number) {
+  for (size_t i = 0; i < snapshot->count; i++) {
+    const struct process *process = &snapshot->processes[i];
+    if (process->belongs == INSIDE && !process->ended) {
+      kill(process->pid, number);
+    }
+  }
+}
+
+/* Whether every member of one look was a member of the look before it, and so is stopped. */
+static int nobody_new(const struct snapshot *now, const struct snapshot *before) {
+  for (size_t i = 0; i < now->count; i++) {
+    const struct process *process = &now->processes[i];
+    if (process->belongs == INSIDE && !process->ended) {
+      const struct process *seen = find(before, process->pid);
+      if (!seen || seen->belongs != INSIDE) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+static void rest(void) {
+  const struct timespec millisecond = {.tv_nsec = 1000000};
+  nanosleep(&millisecond, NULL);
+}
+
+void tree_kill(pid_t root, tree_spares spares) {
+  struct snapshot now = {.processes = NULL};
+  struct snapshot before = {.processes = NULL};
+  look(&now, root, spares);
+  for (int i = 0; i < LOOKS; i++) {
+    signal_members(&now, SIGSTOP);
+    struct snapshot swap = before;
+    before = now;
+    now = swap;
+    look(&now, root, spares);
+    if (nobody_new(&now, &before) && (now.settled || i >= UNSETTLED_LOOKS)) {
+      break;
+    }
+  }
+  for (int i = 0; i < LOOKS; i++) {
+    if (now.members == 0 && (now.settled || i >= UNSETTLED_LOOKS)) {
+      break;
+    }
+    signal_members(&now, SIGKILL);
+    look(&now, root, spares);
+    if (now.members > 0) {
+      rest();
+      look(&now, root, spares);
+    }
+  }
+  free(now.processes);
+  free(before.processes);
+}

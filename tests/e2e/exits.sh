@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# How a command ends is how sandhost exec ends; live output goes where it belongs.
+. "$(dirname "$0")/lib.bash"
+
+run "$sandhost" exec -q -- 'echo out; echo err >&2; exit 7'
+want_exit 7
+want_out out
+want_err err
+
+run "$sandhost" exec -q -- 'kill -TERM $$'
+want_exit 143
+
+run "$sandhost" exec -q --timeout 1 -- 'echo before; sleep 30'
+want_exit 137
+want_out before
+want_err 'sandhost: Command timed out after 1s'
+
+run "$sandhost" exec --json --timeout 1 -- 'sleep 5'
+want_exit 137
+want_json error status
+want_json 'Command timed out after 1s' message
+want_json '{"exit_code": 137, "stdout": "", "stderr": "", "timed_out": true, "execution_surface": "sandbox"}' data
+
+run "$sandhost" exec --json -- 'ls /nope'
+want_exit 2
+want_json 'Command exited with 2' message
+want_json "ls: cannot access '/nope': No such file or directory
+" data stderr
+
+# Killed by itself at once is no time-out.
+run "$sandhost" exec --json --timeout 5 -- 'kill -9 $$'
+want_exit 137
+want_json false data timed_out
+want_json 'Command exited with 137' message
+
+run "$sandhost" exec -q -- printf '%s|' 'two words' '*' '$HOME'
+want_out 'two words|*|$HOME|'
+
+run_with 'from outside' "$sandhost" exec -q --stdin -- cat
+want_exit 0
+want_out 'from outside'
+run "$sandhost" exec -q -- cat
+want_exit 0
+want_out ''
+
+# A background process that holds the output open does not hold the result back; and ends with the sandbox.
+run "$sandhost" exec -q -- 'sleep 1000 & echo done'
+want_exit 0
+want_out done
+[ -z "$(pgrep -f '^sleep 1000$' || true)" ] || fail "a process of the sandbox lives on"
+
+# What is cut is told; what is kept is the beginning.
+run "$sandhost" exec --json -- 'head -c 3000000 /dev/zero | tr "\0" x; echo done >&2'
+want_exit 0
+want_json true data stdout_truncated
+want_json 'done
+' data stderr
+python3 - "$work/.out" <<'PY' || fail "the cap"
+import json, sys
+data = json.load(open(sys.argv[1]))["data"]
+assert len(data["stdout"]) == 1000000, len(data["stdout"])
+assert "stderr_truncated" not in data
+PY
+run "$sandhost" exec -q -- 'head -c 3000000 /dev/zero | tr "\0" x'
+[ ${#out} -eq 3000000 ] || fail "live output is ${#out} bytes"
+
+# The reader of the output goes away.
+code=0
+"$sandhost" exec -q -- 'yes' 2>"$work/.err" | head -n 1 >"$work/.out" || code=$?
+grep -qx y "$work/.out" || fail "no output"

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# SIGKILL of sandhost: nothing of the sandbox lives on, and the next start tells the run as interrupted.
+. "$(dirname "$0")/lib.bash"
+
+mark="sleep 7$$"
+"$sandhost" exec -q -- "echo up; $mark; true" >up 2>&1 &
+host=$!
+for _ in $(seq 500); do
+  grep -q up up && break
+  sleep 0.02
+done
+grep -q up up || fail "the command did not start"
+kill -KILL $host
+wait $host 2>/dev/null || true
+for _ in $(seq 500); do
+  pgrep -f "^$mark\$" >/dev/null || break
+  sleep 0.02
+done
+[ -z "$(pgrep -f "^$mark\$" || true)" ] || fail "the command lives on"
+run "$sandhost" show --json
+want_exit 0
+want_json interrupted status
+want_json true incomplete
+want_json 1 totals executions sessions
+
+# A signal that can be caught ends the run in order.
+"$sandhost" exec -q -- "echo up; $mark; true" >up2 2>&1 &
+host=$!
+for _ in $(seq 500); do
+  grep -q up up2 && break
+  sleep 0.02
+done
+kill -TERM $host
+code=0
+wait $host || code=$?
+[ $code -eq 143 ] || fail "exit $code after SIGTERM"
+run "$sandhost" show --json
+want_json cancelled status

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Bad input: its text, exit code 2, nothing started, nothing recorded.
+. "$(dirname "$0")/lib.bash"
+
+refuse() { # CONFIGURATION TEXT
+  printf '%s' "$1" >bad.json
+  run "$sandhost" exec --config bad.json -- 'echo ran'
+  want_exit 2
+  want_out ''
+  want_err "sandhost: $2"
+  run "$sandhost" check bad.json
+  want_exit 2
+  want_err "sandhost: $2"
+}
+governance() { refuse "{\"agent_config\": {\"governance_config\": $1}}" "$2"; }
+sandbox() { governance "{\"sandbox_config\": \"bubblewrap\", \"sandbox_manifest\": $1}" "$2"; }
+
+refuse '{"agent_config": {"tool_call_timeout": 1}}' 'tool_call_timeout must be between 2 and 1000, got 1'
+refuse '{"agent_config": []}' 'agent_config must be a dict or AgentConfig'
+governance '[]' 'governance_config must be a dict'
+governance '{"enabled": 1}' 'governance_config.enabled must be a boolean'
+governance '{"approval_mode": "x"}' "governance_config.approval_mode must be 'suspend' or 'fail'"
+governance '{"profile": "x"}' "governance_config.profile must be one of {'permissive-dev', 'interactive-dev', 'strict-production'}"
+governance '{"policy": {}, "policy_path": "p.json"}' 'governance_config cannot set both policy and policy_path'
+governance '{"sandbox_config": 3}' 'governance_config.sandbox_config must be a dict or string'
+governance '{"sandbox_config": {"provider": "bubblewrap", "x": 1}}' \
+  'governance_config.sandbox_config has unknown keys: x. Allowed keys: options, provider'
+governance '{"sandbox_config": "bubblewrpa"}' \
+  'governance_config.sandbox_config.provider must be a registered sandbox provider: bubblewrap, daytona, docker, e2b, http, local, local_test, modal, none, vercel'
+governance '{"sandbox_config": {"provider": "bubblewrap", "options": {"network": true}}}' \
+  'Unknown bubblewrap sandbox option(s): network'
+governance '{"sandbox_config": {"provider": "local", "options": {"max_output_bytes": 0}}}' \
+  "local sandbox option 'max_output_bytes' must be positive"
+governance '{"sandbox_config": {"provider": "local", "options": {"inherit_environment": "yes"}}}' \
+  "local sandbox option 'inherit_environment' must be true or false"
+governance '{"sandbox_config": "local"}' \
+  "The local sandbox does not enforce network off: local runs on the host and cannot cut its network; set network_policy default 'allow' with no host lists, or use an isolating provider such as docker"
+governance '{"policy": {"rules": {"deny": [{"rule_id": "r", "capability": "*", "target": {"pth": "x"}}]}}}' \
+  'rule r: target has unknown key(s) pth'
+sandbox '{"network_policy": {"default": "deny", "allowed_hosts": ["pypi.org"]}}' \
+  "The bubblewrap sandbox does not enforce a network host allowlist (allowed_hosts): use network_policy default 'deny' or 'allow', or a provider that enforces one (modal, http)"
+sandbox '{"image": "x"}' \
+  'The bubblewrap sandbox does not enforce an image (image): bubblewrap runs on the host and has no image; remove it, or use a provider that runs one'
+sandbox '{"environment": {"secret_refs": ["a"]}}' \
+  'The bubblewrap sandbox does not enforce delivering secrets (environment.secret_refs): put a value the command may see in environment.plain, or keep the secret out of the sandbox and call the service from a tool instead'
+sandbox '{"working_dir": "work"}' 'sandbox path must be absolute: work'
+sandbox '{"environment": {"plain": {"1A": "x"}}}' 'invalid sandbox environment variable name: 1A'
+sandbox '{"network_policy": {"default": "allow", "allowed_hosts": ["pypi.org:443"]}}' \
+  'network host pattern must not include a port: pypi.org:443'
+
+run "$sandhost" exec --config missing.json -- true
+want_exit 2
+want_in_err missing.json
+printf '{"agent_config": {' >bad.json
+run "$sandhost" exec --config bad.json -- true
+want_exit 2
+want_in_err bad.json
+printf '{"governance_config": {"sandbox_config": "docker"}}' >bad.json
+run "$sandhost" check bad.json
+want_exit 2
+want_in_err 'docker sandbox provider is not installed'
+run "$sandhost" exec --timeout 0 -- true
+want_exit 2
+run "$sandhost" exec --workspace missing -- true
+want_exit 2
+run "$sandhost" exec
+want_exit 2
+run "$sandhost" frobnicate
+want_exit 2
+run "$sandhost" exec --nope -- true
+want_exit 2
+[ ! -e state/record.db ] || fail "something was recorded"

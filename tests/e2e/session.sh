@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Many commands in one run, several in flight, one sandbox.
+. "$(dirname "$0")/lib.bash"
+
+requests='{"id": "slow", "command": "sleep 2; cat shared"}
+{"id": 2, "command": "echo fast > shared; echo fast"}
+{"id": null, "command": "exit 3"}
+{"id": 4, "command": 5}
+{"id": 5, "command": "true", "shell": "x"}
+not json
+{"id": 6, "command": "  "}
+{"id": 7, "command": "sleep 9", "timeout": 1}'
+run_with "$requests" "$sandhost" session
+want_exit 0
+python3 - "$out" <<'PY' || fail "answers"
+import json, sys
+lines = [json.loads(line) for line in sys.argv[1].splitlines()]
+by = {json.dumps(line["id"]): line for line in lines if line["id"] is not None}
+assert len(lines) == 8, len(lines)
+assert by['"slow"']["data"]["stdout"] == "fast\n", by['"slow"']
+assert by["2"]["status"] == "success" and by["2"]["data"]["stdout"] == "fast\n"
+# Whichever command's copy came first found the file.
+written = [name for line in lines for name in ((line["data"] or {}).get("workspace_files") or {"written": []})["written"]]
+assert written == ["shared"], written
+assert by["4"]["message"] == "command must be a string" and by["4"]["status"] == "error"
+assert "shell" in by["5"]["message"]
+assert by["6"]["message"] == "The command is empty."
+assert by["7"]["message"] == "Command timed out after 1s"
+names = [line["id"] for line in lines]
+assert names.index("slow") > names.index(2)
+assert len({line["run_id"] for line in lines}) == 1
+PY
+want_file workspace/files/shared fast
+run "$sandhost" show --json
+want_json 1 totals executions sessions
+want_json 4 totals executions commands
+want_json 2 totals executions failed
+want_json 1 totals executions timed_out
+
+run_with '{"id": 1, "command": "printf \"\\342\\202\"; sleep 0.2; printf \"\\254 \\377\"; echo e >&2"}' "$sandhost" session --stream
+want_exit 0
+python3 - "$out" <<'PY' || fail "stream"
+import json, sys
+lines = [json.loads(line) for line in sys.argv[1].splitlines()]
+text = "".join(line["data"] for line in lines if line.get("stream") == "stdout")
+assert text == "\u20ac \ufffd", text
+assert [line["data"] for line in lines if line.get("stream") == "stderr"] == ["e\n"]
+assert lines[-1]["data"]["stdout"] == "\u20ac \ufffd"
+PY
+

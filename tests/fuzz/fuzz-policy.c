@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz-policy.c: any bytes as {"policy": ..., "request": ...}. A policy is refused with a reason, or it
+ * decides every request, the same way each time, and for a reason that its rules bear out. */
+#include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "governance/policy.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static PolicyRequest *make_request(JsonObject *object) {
+  const char *capability = json_get_text(object, "capability");
+  gint64 risk = json_get_int(object, "risk", RISK_MEDIUM);
+  PolicyRequest *request = policy_request_new(capability ? capability : "process.exec",
+                                              (Risk)CLAMP(risk, RISK_LOW, RISK_CRITICAL));
+  request->has_target = json_get_bool(object, "target", TRUE);
+  if (request->has_target) {
+    request->target_path = g_strdup(json_get_text(object, "path"));
+    request->target_host = g_strdup(json_get_text(object, "target_host"));
+    request->target_resource = g_strdup(json_get_text(object, "resource"));
+    request->target_tool_name = g_strdup(json_get_text(object, "tool_name"));
+    request->target_mcp_server = g_strdup(json_get_text(object, "target_mcp_server"));
+  }
+  request->provider = g_strdup(json_get_text(object, "provider"));
+  request->execution_surface = g_strdup(json_get_text(object, "execution_surface"));
+  request->method = g_strdup(json_get_text(object, "method"));
+  request->host = g_strdup(json_get_text(object, "host"));
+  request->mcp_server = g_strdup(json_get_text(object, "mcp_server"));
+  const char *classes = json_get_text(object, "data_classes");
+  request->data_classes = classes ? g_strsplit(classes, ",", -1) : NULL;
+  return request;
+}
+
+static void check_decision(const Policy *policy, const PolicyRequest *request,
+                           const PolicyDecision *decision) {
+  g_assert_nonnull(decision);
+  g_assert_nonnull(effect_name(decision->effect));
+  g_assert_nonnull(decision->reason_code);
+  g_assert_nonnull(decision->reason);
+  g_assert_nonnull(decision->matched_rule_ids);
+  g_assert_cmpstr(decision->request_id, ==, request->request_id);
+  g_assert_cmpstr(decision->policy_hash, ==, policy_hash(policy));
+  /* Only the mode decides without a rule, and only where none of any effect matches. */
+  gboolean matched = g_strv_length(decision->matched_rule_ids) > 0;
+  g_assert_true(matched == policy_names(policy, request));
+  g_assert_true(matched == g_str_has_prefix(decision->reason_code, "matched_"));
+  g_assert_true(matched || decision->effect != EFFECT_ALLOW ||
+                policy_mode(policy) == MODE_PERMISSIVE);
+  g_autoptr(JsonObject) json = policy_decision_json(decision);
+  g_autofree char *text = json_canonical(json);
+  g_assert_nonnull(text);
+}
+
+/* What is recorded of a policy makes the same policy again. */
+static void check_again(const Policy *policy, const PolicyRequest *request, Effect effect) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) source = policy_json(policy);
+  g_autoptr(Policy) again = policy_new(source, &error);
+  g_assert_no_error(error);
+  g_assert_cmpstr(policy_hash(again), ==, policy_hash(policy));
+  g_autoptr(PolicyDecision) decision = policy_decide(again, request);
+  g_assert_cmpint(decision->effect, ==, effect);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) object = json_parse("fuzz", (const char *)data, size, &error);
+  if (error || !json_object_is_type(object, json_type_object)) {
+    return 0;
+  }
+  g_autoptr(PolicyRequest) request = make_request(json_get(object, "request"));
+  g_autoptr(JsonObject) told = policy_request_json(request);
+  g_autofree char *text = json_text(told);
+  g_assert_nonnull(text);
+  g_autoptr(Policy) policy = policy_new(json_get(object, "policy"), &error);
+  if (!policy) {
+    g_assert_nonnull(error);
+    g_assert_true(error->domain == SANDHOST_ERROR);
+    g_assert_true(g_utf8_validate(error->message, -1, NULL));
+    return 0;
+  }
+  g_assert_no_error(error);
+  g_assert_cmpuint(strlen(policy_hash(policy)), ==, 64);
+  g_autoptr(PolicyDecision) decision = policy_decide(policy, request);
+  check_decision(policy, request, decision);
+  check_again(policy, request, decision->effect);
+  return 0;
+}
