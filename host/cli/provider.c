@@ -26,6 +26,7 @@ int cli_provider(int argc, char **argv) {
   if (argc >= 3 && strcmp(argv[1], "test") == 0) {
     return run_suite(argc - 1, argv + 1);
   }
-  cli_complain("usage: sandhost provider test FILE.so [--option NAME=VALUE]... [--working-dir DIR] [--only TEXT]");
+  cli_complain("usage: sandhost provider test FILE.so [--option NAME=VALUE]... [--working-dir DIR] "
+               "[--only TEXT]");
   return EXIT_USAGE;
 }

@@ -61,7 +61,8 @@ static void print_one(ProviderRegistry *registry, const char *name, const char *
   printf("%-12s %-9s", name, table->version);
   for (gsize i = 0; i < G_N_ELEMENTS(SETTINGS); i++) {
     printf(" %-*s", (int)strlen(SETTINGS[i].heading) < 7 ? 7 : (int)strlen(SETTINGS[i].heading),
-           level_word(declared_level(table, SETTINGS[i].setting)));
+           table->enforces_count == 0 ? "trusted"
+                                      : level_word(declared_level(table, SETTINGS[i].setting)));
   }
   printf(" %s\n", file);
 }

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,11 +21,10 @@
 typedef struct {
   CliRun run;
   gboolean stream;
-  GMutex writing; /* guards stdout and gone */
-  gboolean gone;  /* nobody reads what we write */
-  GThreadPool *pool;
-  GMutex counting; /* guards in_flight */
-  GCond counted;
+  pthread_mutex_t writing;  /* guards stdout and gone */
+  gboolean gone;            /* nobody reads what we write */
+  pthread_mutex_t counting; /* guards in_flight */
+  pthread_cond_t counted;
   guint in_flight;
 } Server;
 
@@ -41,13 +41,13 @@ typedef struct {
 static gboolean put_line(Server *server, JsonObject *object) {
   g_autofree char *text = json_text(object);
   g_autofree char *line = g_strconcat(text, "\n", NULL);
-  g_mutex_lock(&server->writing);
+  pthread_mutex_lock(&server->writing);
   if (!server->gone && !cli_write(STDOUT_FILENO, line, strlen(line))) {
     server->gone = TRUE;
     cancel_raise(server->run.cancel);
   }
   gboolean ok = !server->gone;
-  g_mutex_unlock(&server->writing);
+  pthread_mutex_unlock(&server->writing);
   return ok;
 }
 
@@ -105,9 +105,9 @@ static void job_free(Job *job) {
   g_free(job);
 }
 
-static void work(gpointer data, gpointer user) {
+static gpointer work(gpointer data) {
   Job *job = data;
-  Server *server = user;
+  Server *server = job->server;
   const ExecuteCall call = {
       .command = job->command,
       .timeout = job->timeout,
@@ -124,19 +124,20 @@ static void work(gpointer data, gpointer user) {
   execute_outcome_clear(&outcome);
   job_free(job);
 
-  g_mutex_lock(&server->counting);
+  pthread_mutex_lock(&server->counting);
   server->in_flight--;
-  g_cond_broadcast(&server->counted);
-  g_mutex_unlock(&server->counting);
+  pthread_cond_broadcast(&server->counted);
+  pthread_mutex_unlock(&server->counting);
+  return NULL;
 }
 
 /* Waits until fewer than most commands are in flight. */
 static void wait_below(Server *server, guint most) {
-  g_mutex_lock(&server->counting);
+  pthread_mutex_lock(&server->counting);
   while (server->in_flight >= most) {
-    g_cond_wait(&server->counted, &server->counting);
+    pthread_cond_wait(&server->counted, &server->counting);
   }
-  g_mutex_unlock(&server->counting);
+  pthread_mutex_unlock(&server->counting);
 }
 
 /* ---- In ---------------------------------------------------------------------------------------------------------- */
@@ -191,10 +192,10 @@ static void take_line(Server *server, const char *text, gsize length) {
   job->timeout = json_get_int(object, "timeout", 0);
   job->tail[0] = g_byte_array_new();
   job->tail[1] = g_byte_array_new();
-  g_mutex_lock(&server->counting);
+  pthread_mutex_lock(&server->counting);
   server->in_flight++;
-  g_mutex_unlock(&server->counting);
-  g_thread_pool_push(server->pool, job, NULL);
+  pthread_mutex_unlock(&server->counting);
+  g_thread_unref(g_thread_new("command", work, job));
 }
 
 static gboolean is_blank(const char *text, gsize length) {
@@ -264,19 +265,17 @@ static int session_run(const CliRunOptions *options, gboolean stream) {
   if (!cli_run_begin(&server.run, options, FALSE, &code)) {
     return code;
   }
-  g_mutex_init(&server.writing);
-  g_mutex_init(&server.counting);
-  g_cond_init(&server.counted);
-  server.pool = g_thread_pool_new(work, &server, MAX_IN_FLIGHT, FALSE, NULL);
+  pthread_mutex_init(&server.writing, NULL);
+  pthread_mutex_init(&server.counting, NULL);
+  pthread_cond_init(&server.counted, NULL);
   serve(&server);
-  g_thread_pool_free(server.pool, FALSE, TRUE);
 
   gboolean cancelled = cancel_raised(server.run.cancel);
   gboolean finished = cli_run_finish(&server.run, cancelled ? "cancelled" : "completed", NULL);
   cli_run_clear(&server.run);
-  g_mutex_clear(&server.writing);
-  g_mutex_clear(&server.counting);
-  g_cond_clear(&server.counted);
+  pthread_mutex_destroy(&server.writing);
+  pthread_mutex_destroy(&server.counting);
+  pthread_cond_destroy(&server.counted);
   if (cancelled) {
     return 128 + (cli_caught_signal() ? cli_caught_signal() : SIGPIPE);
   }

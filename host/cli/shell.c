@@ -2,6 +2,7 @@
 /* shell.c: sandhost shell, a run of many commands for a person at a terminal. Each line is a command of its own;
  * files stay between lines, the shell's own state (cd, variables) does not. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +14,15 @@
 typedef struct {
   CliRun run;
   guint64 execution; /* of the command that runs; 0: none. Guarded by lock */
-  GMutex lock;
+  pthread_mutex_t lock;
   gboolean ended; /* of the interrupter; guarded by lock */
 } Shell;
 
 static void on_started(void *user, guint64 execution) {
   Shell *shell = user;
-  g_mutex_lock(&shell->lock);
+  pthread_mutex_lock(&shell->lock);
   shell->execution = execution;
-  g_mutex_unlock(&shell->lock);
+  pthread_mutex_unlock(&shell->lock);
 }
 
 static gboolean show_output(void *user, guint32 stream, const void *data, gsize length) {
@@ -38,10 +39,10 @@ static gpointer interrupter(gpointer data) {
   for (;;) {
     int number = 0;
     sigwait(&wanted, &number);
-    g_mutex_lock(&shell->lock);
+    pthread_mutex_lock(&shell->lock);
     gboolean ended = shell->ended;
     guint64 execution = shell->execution;
-    g_mutex_unlock(&shell->lock);
+    pthread_mutex_unlock(&shell->lock);
     if (ended) {
       return NULL;
     }
@@ -124,19 +125,19 @@ static int shell_run(const CliRunOptions *options, gint64 timeout) {
   if (!cli_run_begin(&shell.run, options, TRUE, &code)) {
     return code;
   }
-  g_mutex_init(&shell.lock);
+  pthread_mutex_init(&shell.lock, NULL);
   GThread *thread = g_thread_new("interrupter", interrupter, &shell);
   read_lines(&shell, timeout);
 
-  g_mutex_lock(&shell.lock);
+  pthread_mutex_lock(&shell.lock);
   shell.ended = TRUE;
-  g_mutex_unlock(&shell.lock);
+  pthread_mutex_unlock(&shell.lock);
   kill(getpid(), SIGINT);
   g_thread_join(thread);
   gboolean cancelled = cancel_raised(shell.run.cancel);
   gboolean finished = cli_run_finish(&shell.run, cancelled ? "cancelled" : "completed", NULL);
   cli_run_clear(&shell.run);
-  g_mutex_clear(&shell.lock);
+  pthread_mutex_destroy(&shell.lock);
   if (cancelled && cli_caught_signal()) {
     return 128 + cli_caught_signal();
   }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.c: decides a batch as a whole, and has everything recorded before anybody acts on it (behaviour 4.3). */
+/* gate.c: decides a batch as a whole, and has everything recorded before anybody acts on it
+ * (behaviour 4.3). A gate is never changed after it is made and takes no lock, so any number of
+ * threads may use it; the hooks are then called from all of them at once. */
 #include "governance/gate.h"
 
 #include <string.h>
 
 #include "base/error.h"
+#include "base/ids.h"
 
 struct Gate {
   Policy *policy; /* NULL: not governed */
@@ -39,29 +42,31 @@ static gboolean refuse(GError **error, SandhostError code, const char *text) {
 }
 
 /* An action that must be on record does not happen when the record fails. */
-static gboolean record(Gate *gate, const PolicyRequest *request, const PolicyDecision *decision,
-                       GError **error) {
+static gboolean record(const Gate *gate, const PolicyRequest *request,
+                       const PolicyDecision *decision, GError **error) {
   g_autoptr(GError) failure = NULL;
   if (!gate->hooks.record || gate->hooks.record(gate->hooks.user, request, decision, &failure) ||
       !decision->strict_telemetry) {
     return TRUE;
   }
+  if (!failure) {
+    return refuse(error, SANDHOST_ERROR_RECORD, "the decision could not be recorded");
+  }
   g_propagate_error(error, g_steal_pointer(&failure));
   return FALSE;
 }
 
-static GPtrArray *decide_all(Gate *gate, GPtrArray *requests, GError **error) {
-  g_autoptr(GPtrArray) decisions =
-      g_ptr_array_new_with_free_func((GDestroyNotify)policy_decision_free);
+/* Every request is decided and recorded, also behind one that is denied or could not be recorded.
+ * *ret_failure is the first record that failed where it must not. Returns owned. */
+static GPtrArray *decide_all(const Gate *gate, const GPtrArray *requests, GError **ret_failure) {
+  GPtrArray *decisions = g_ptr_array_new_with_free_func((GDestroyNotify)policy_decision_free);
   for (guint i = 0; i < requests->len; i++) {
     const PolicyRequest *request = g_ptr_array_index(requests, i);
     PolicyDecision *decision = policy_decide(gate->policy, request);
     g_ptr_array_add(decisions, decision);
-    if (!record(gate, request, decision, error)) {
-      return NULL;
-    }
+    record(gate, request, decision, *ret_failure ? NULL : ret_failure);
   }
-  return g_steal_pointer(&decisions);
+  return decisions;
 }
 
 static SandhostError code_of_denial(const PolicyDecision *decision) {
@@ -72,45 +77,65 @@ static SandhostError code_of_denial(const PolicyDecision *decision) {
                                                             : SANDHOST_ERROR_POLICY_DENIED;
 }
 
-static gboolean check_denials(const Gate *gate, const GPtrArray *decisions, GError **error) {
+/* A decision that something after the rules has turned into another one, with an id of its own. */
+static void become(PolicyDecision *decision, Effect effect, const char *code, char *take_reason) {
+  g_free(decision->decision_id);
+  g_free(decision->reason);
+  decision->decision_id = id_new("decision");
+  decision->effect = effect;
+  decision->reason_code = code;
+  decision->reason = take_reason;
+}
+
+/* The rule wants a sandbox where there is none: the decision becomes a deny. */
+static gboolean needs_sandbox(const Gate *gate, PolicyDecision *decision) {
+  if (!decision->sandbox_required || gate->isolated || decision->effect == EFFECT_DENY) {
+    return FALSE;
+  }
+  become(decision, EFFECT_DENY, "sandbox_required",
+         g_strdup("Policy requires routing through the sandbox execution boundary."));
+  return TRUE;
+}
+
+static gboolean check_denials(const GPtrArray *decisions, GError **error) {
   for (guint i = 0; i < decisions->len; i++) {
     const PolicyDecision *decision = g_ptr_array_index(decisions, i);
     if (decision->effect == EFFECT_DENY) {
       return refuse(error, code_of_denial(decision), decision->reason);
     }
   }
+  return TRUE;
+}
+
+static gboolean check_sandbox(const Gate *gate, const GPtrArray *requests, GPtrArray *decisions,
+                              GError **error) {
   for (guint i = 0; i < decisions->len; i++) {
-    const PolicyDecision *decision = g_ptr_array_index(decisions, i);
-    if (decision->sandbox_required && !gate->isolated) {
-      return refuse(error, SANDHOST_ERROR_SANDBOX_REQUIRED,
-                    "Policy requires routing through the sandbox execution boundary.");
+    PolicyDecision *decision = g_ptr_array_index(decisions, i);
+    if (needs_sandbox(gate, decision)) {
+      record(gate, g_ptr_array_index(requests, i), decision, NULL);
+      return refuse(error, SANDHOST_ERROR_SANDBOX_REQUIRED, decision->reason);
     }
   }
   return TRUE;
 }
 
 /* Answers one ask; an allowed one is recorded again as what it has become. */
-static gboolean resolve(Gate *gate, const PolicyRequest *request, PolicyDecision *decision,
+static gboolean resolve(const Gate *gate, const PolicyRequest *request, PolicyDecision *decision,
                         GError **error) {
-  g_autofree char *approver = NULL;
+  char *approver = NULL;
   if (!gate->approval_fails && gate->hooks.answer) {
     approver = gate->hooks.answer(gate->hooks.user, request, decision);
   }
   if (!approver) {
     return refuse(error, SANDHOST_ERROR_APPROVAL_REQUIRED, decision->reason);
   }
-  decision->effect = EFFECT_ALLOW;
-  decision->reason_code = "approved";
-  g_free(decision->reason);
-  decision->reason = g_strdup_printf("Approved by %s", approver);
-  decision->approved_by = g_steal_pointer(&approver);
+  decision->approved_by = approver;
+  become(decision, EFFECT_ALLOW, "approved", g_strdup_printf("Approved by %s", approver));
   return record(gate, request, decision, error);
 }
 
-static gboolean authorize(Gate *gate, GPtrArray *requests, GPtrArray *decisions, GError **error) {
-  if (!check_denials(gate, decisions, error)) {
-    return FALSE;
-  }
+static gboolean resolve_all(const Gate *gate, const GPtrArray *requests, GPtrArray *decisions,
+                            GError **error) {
   for (guint i = 0; i < decisions->len; i++) {
     PolicyDecision *decision = g_ptr_array_index(decisions, i);
     if (decision->effect == EFFECT_ASK &&
@@ -119,6 +144,21 @@ static gboolean authorize(Gate *gate, GPtrArray *requests, GPtrArray *decisions,
     }
   }
   return TRUE;
+}
+
+static gboolean authorize(const Gate *gate, const GPtrArray *requests, GPtrArray **ret_decisions,
+                          GError **error) {
+  g_autoptr(GError) unrecorded = NULL;
+  GPtrArray *decisions = decide_all(gate, requests, &unrecorded);
+  *ret_decisions = decisions;
+  if (!check_denials(decisions, error) || !check_sandbox(gate, requests, decisions, error)) {
+    return FALSE;
+  }
+  if (unrecorded) {
+    g_propagate_error(error, g_steal_pointer(&unrecorded));
+    return FALSE;
+  }
+  return resolve_all(gate, requests, decisions, error);
 }
 
 /* What stands for a decision where nothing is governed. */
@@ -137,8 +177,7 @@ gboolean gate_authorize(Gate *gate, GPtrArray *requests, GPtrArray **ret_decisio
   g_autoptr(GPtrArray) decisions = NULL;
   gboolean ok = TRUE;
   if (gate->policy) {
-    decisions = decide_all(gate, requests, error);
-    ok = decisions && authorize(gate, requests, decisions, error);
+    ok = authorize(gate, requests, &decisions, error);
   } else {
     decisions = g_ptr_array_new_with_free_func((GDestroyNotify)policy_decision_free);
     for (guint i = 0; i < requests->len; i++) {
@@ -151,30 +190,34 @@ gboolean gate_authorize(Gate *gate, GPtrArray *requests, GPtrArray **ret_decisio
   return ok;
 }
 
-/* No rule names the listing: it is part of the command, and takes its effect. */
-static void follow_command(PolicyDecision *decision, const PolicyDecision *command) {
-  decision->effect = EFFECT_ALLOW;
-  decision->reason_code = "follows_command";
-  g_free(decision->reason);
-  decision->reason =
-      g_strdup_printf("Follows the decision for the command (%s).", command->request_id);
+/* Decides the listing. Where no rule names it, it is part of the command and takes its effect. */
+static PolicyDecision *decide_sync(const Gate *gate, const PolicyRequest *request,
+                                   const PolicyDecision *command) {
+  PolicyDecision *decision = policy_decide(gate->policy, request);
+  if (strcmp(decision->reason_code, "unknown_capability") == 0) {
+    become(decision, command->effect, "follows_command",
+           g_strdup_printf("Follows the decision for the command (%s).", command->request_id));
+  }
+  return decision;
 }
 
 gboolean gate_authorize_sync(Gate *gate, PolicyRequest *request, const PolicyDecision *command,
                              PolicyDecision **ret_decision, GError **error) {
-  if (!gate->policy) {
-    if (ret_decision) {
-      *ret_decision = ungoverned(request);
+  g_autoptr(PolicyDecision) decision =
+      gate->policy ? decide_sync(gate, request, command) : ungoverned(request);
+  gboolean ok = TRUE;
+  if (gate->policy && needs_sandbox(gate, decision)) {
+    record(gate, request, decision, NULL);
+    ok = refuse(error, SANDHOST_ERROR_SANDBOX_REQUIRED, decision->reason);
+  } else if (gate->policy) {
+    g_autoptr(GError) unrecorded = NULL;
+    gboolean recorded = record(gate, request, decision, &unrecorded);
+    if (decision->effect != EFFECT_ALLOW) {
+      ok = refuse(error, SANDHOST_ERROR_POLICY_DENIED, decision->reason);
+    } else if (!recorded) {
+      g_propagate_error(error, g_steal_pointer(&unrecorded));
+      ok = FALSE;
     }
-    return TRUE;
-  }
-  g_autoptr(PolicyDecision) decision = policy_decide(gate->policy, request);
-  if (strcmp(decision->reason_code, "unknown_capability") == 0) {
-    follow_command(decision, command);
-  }
-  gboolean ok = record(gate, request, decision, error);
-  if (ok && decision->effect != EFFECT_ALLOW) {
-    ok = refuse(error, SANDHOST_ERROR_POLICY_DENIED, decision->reason);
   }
   if (ret_decision) {
     *ret_decision = g_steal_pointer(&decision);
@@ -185,7 +228,7 @@ gboolean gate_authorize_sync(Gate *gate, PolicyRequest *request, const PolicyDec
 gboolean gate_permits(Gate *gate, const PolicyRequest *request, PolicyDecision **ret_decision) {
   g_autoptr(PolicyDecision) decision =
       gate->policy ? policy_decide(gate->policy, request) : ungoverned(request);
-  gboolean permitted = decision->effect == EFFECT_ALLOW;
+  gboolean permitted = !needs_sandbox(gate, decision) && decision->effect == EFFECT_ALLOW;
   if (ret_decision) {
     *ret_decision = g_steal_pointer(&decision);
   }

@@ -13,6 +13,7 @@
 
 typedef struct Gate Gate;
 
+/* Both may be called from several threads at once, and not while the gate holds a lock: it has none. */
 typedef struct {
   void *user;
   /* Writes one request and its decision down. FALSE with an error fails the batch when a matched rule
@@ -36,7 +37,8 @@ const Policy *gate_policy(const Gate *gate);
  * also on failure, *ret_decisions (may be NULL) is an owned array of PolicyDecision in the order of the
  * requests. Errors: POLICY_DENIED, UNKNOWN_CAPABILITY, APPROVAL_REQUIRED, SANDBOX_REQUIRED,
  * POLICY_EVALUATION with the text for the model. An allowed ask is recorded a second time as allow,
- * reason code "approved", reason "Approved by {name}". Thread-safe. */
+ * reason code "approved", reason "Approved by {name}"; one that wants a sandbox where there is none, as
+ * deny, reason code "sandbox_required". Thread-safe. */
 gboolean gate_authorize(Gate *gate, GPtrArray *requests, GPtrArray **ret_decisions, GError **error);
 
 /* The same for the listing after a command (4.8): command is the decision of the command, which the

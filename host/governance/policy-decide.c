@@ -67,7 +67,7 @@ static gboolean conditions_match(const PolicyRule *rule, const PolicyRequest *re
          classes_match(rule, request);
 }
 
-/* The literal beginning is compared first, because it settles nearly every rule of a long policy. */
+/* The literal beginning is compared first: it settles nearly every rule of a long policy. */
 static gboolean capability_matches(const PolicyRule *rule, const char *capability) {
   return strncmp(rule->capability, capability, rule->literal) == 0 &&
          glob_match(rule->capability + rule->literal, capability + rule->literal);

@@ -1,45 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy-file.c: a policy from a file that the agent cannot have written. */
+/* policy-file.c: a policy from a file that the agent cannot have written (behaviour 4.12). The file
+ * is opened first and the place of what was opened is judged, so that a link changed meanwhile
+ * gains nothing. */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "governance/policy-private.h"
 
-static Policy *refuse(GError **error, const char *text, const char *what) {
-  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "%s: %s", text, what);
-  return NULL;
+typedef struct {
+  const char *path; /* as given, for messages; borrowed */
+  int fd;           /* -1: not open */
+  char *lexical;    /* the path made absolute, links kept */
+  char *real;       /* where the open file is, links resolved */
+} PolicyFile;
+
+static void policy_file_clear(PolicyFile *file) {
+  if (file->fd >= 0) {
+    close(file->fd);
+  }
+  g_free(file->lexical);
+  g_free(file->real);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PolicyFile, policy_file_clear)
+
+/* Sets "{text}: {path}" and, in brackets, why (NULL: nothing more to say). Returns FALSE. */
+static gboolean refuse(GError **error, const char *text, const char *path, const char *why) {
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "%s: %s%s%s%s", text, path,
+              why ? " (" : "", why ? why : "", why ? ")" : "");
+  return FALSE;
 }
 
+/* Both absolute, without . and .. and repeated slashes. */
 static gboolean is_below(const char *path, const char *folder) {
   gsize length = strlen(folder);
-  while (length > 1 && folder[length - 1] == '/') {
-    length--;
+  if (length == 1) {
+    return TRUE; /* the root of everything */
   }
-  return strncmp(path, folder, length) == 0 && (length == 1 || path[length] == '/');
+  return strncmp(path, folder, length) == 0 && path[length] == '/';
 }
 
-/* The folder with every link in it resolved; itself where it does not exist. Owned. */
+/* The folder with every link in it resolved; made absolute where it does not exist. Owned. */
 static char *resolve(const char *folder) {
   char *real = realpath(folder, NULL);
-  char *copy = g_strdup(real ? real : folder);
+  char *copy = real ? g_strdup(real) : g_canonicalize_filename(folder, NULL);
   free(real);
   return copy;
 }
 
-/* A folder of the agent's, or one with a name that such folders have, anywhere between the root and the file. */
-static gboolean agent_may_write(const char *path, const char *root, const char *const *agent_dirs) {
-  static const char *const NAMES[] = {"workspace", "workspaces", "artifact", "artifacts", "output",
-                                      "outputs",   "tmp",        "temp",     NULL};
+static gboolean below_agent_dir(const char *path, const char *const *agent_dirs) {
   for (gsize i = 0; agent_dirs && agent_dirs[i]; i++) {
-    g_autofree char *folder = resolve(agent_dirs[i]);
-    if (is_below(path, folder)) {
+    g_autofree char *lexical = g_canonicalize_filename(agent_dirs[i], NULL);
+    g_autofree char *real = resolve(agent_dirs[i]);
+    if (is_below(path, lexical) || is_below(path, real)) {
       return TRUE;
     }
   }
-  const char *rest = path + (strcmp(root, "/") == 0 ? 0 : strlen(root));
-  g_auto(GStrv) parts = g_strsplit(rest, "/", -1);
+  return FALSE;
+}
+
+/* Whether a folder between root and path has a name that agents' folders have. */
+static gboolean below_such_name(const char *path, const char *root) {
+  static const char *const NAMES[] = {"workspace", "workspaces", "artifact", "artifacts", "output",
+                                      "outputs",   "tmp",        "temp",     NULL};
+  if (!is_below(path, root)) {
+    return FALSE;
+  }
+  g_auto(GStrv) parts = g_strsplit(path + (strlen(root) == 1 ? 0 : strlen(root)), "/", -1);
   for (gsize i = 0; parts[i] && parts[i + 1]; i++) {
     if (g_strv_contains(NAMES, parts[i])) {
       return TRUE;
@@ -48,56 +80,120 @@ static gboolean agent_may_write(const char *path, const char *root, const char *
   return FALSE;
 }
 
+/* The place of the file and, where links lead to it, the place of the first: who may change the
+ * link chooses the policy. */
+static gboolean check_place(const PolicyFile *file, const char *project_root,
+                            const char *const *agent_dirs, GError **error) {
+  g_autofree char *lexical_root = g_canonicalize_filename(project_root, NULL);
+  g_autofree char *root = resolve(project_root);
+  if (!is_below(file->real, root)) {
+    return refuse(error, "Policy file escapes trusted project root", file->path, NULL);
+  }
+  if (below_agent_dir(file->real, agent_dirs) || below_agent_dir(file->lexical, agent_dirs) ||
+      below_such_name(file->real, root) || below_such_name(file->lexical, root) ||
+      below_such_name(file->lexical, lexical_root)) {
+    return refuse(error, "Policy file is inside an agent-writable directory", file->path, NULL);
+  }
+  return TRUE;
+}
+
 static gboolean check_name(const char *path, GError **error) {
-  const char *slash = strrchr(path, '/');
-  const char *dot = strrchr(slash ? slash : path, '.');
-  if (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0)) {
+  g_autofree char *name = g_path_get_basename(path);
+  const char *dot = strrchr(name, '.');
+  if (g_strcmp0(dot, ".yaml") == 0 || g_strcmp0(dot, ".yml") == 0) {
     g_set_error_literal(
         error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
         "YAML policies are not supported. Use a JSON policy file or a policy in code.");
     return FALSE;
   }
-  if (g_strcmp0(dot, ".json") != 0) {
-    refuse(error, "Unsupported policy file extension", dot ? dot : "none");
-    return FALSE;
-  }
-  return TRUE;
+  return g_strcmp0(dot, ".json") == 0 ||
+         refuse(error, "Unsupported policy file extension", dot ? dot : "none", NULL);
 }
 
-Policy *policy_load(const char *path, const char *project_root, const char *const *agent_dirs,
-                    GError **error) {
-  g_autoptr(GError) failure = NULL;
-  if (!check_name(path, error)) {
+/* Where an open file is, as the kernel knows it. Owned, or NULL. */
+static char *place_of(int fd) {
+  char link[64];
+  char place[PATH_MAX];
+  g_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t length = readlink(link, place, sizeof place);
+  gboolean whole = length > 0 && (gsize)length < sizeof place && place[0] == '/';
+  return whole ? g_strndup(place, (gsize)length) : NULL;
+}
+
+static gboolean open_file(PolicyFile *file, GError **error) {
+  /* Does not wait for a writer where a pipe lies; what is no regular file is refused later. */
+  file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file->fd < 0) {
+    gboolean missing = errno == ENOENT || errno == ENOTDIR;
+    return refuse(error, missing ? "Policy file not found" : "Could not read policy file",
+                  file->path, missing ? NULL : g_strerror(errno));
+  }
+  file->lexical = g_canonicalize_filename(file->path, NULL);
+  file->real = place_of(file->fd);
+  return file->real ||
+         refuse(error, "Could not read policy file", file->path, "its place is unknown");
+}
+
+/* The whole content; owned, or NULL. */
+static char *read_content(const PolicyFile *file, gsize *ret_length, GError **error) {
+  static const char TEXT[] = "Could not read policy file";
+  struct stat facts;
+  if (fstat(file->fd, &facts) < 0 || !S_ISREG(facts.st_mode)) {
+    refuse(error, TEXT, file->path, "it is not a regular file");
     return NULL;
   }
-  char *found = realpath(path, NULL);
-  if (!found) {
-    return refuse(error, "Policy file not found", path);
+  if (facts.st_size > JSON_MAX_BYTES) {
+    refuse(error, TEXT, file->path, "it is too long");
+    return NULL;
   }
-  g_autofree char *real = g_strdup(found);
-  free(found);
-  g_autofree char *root = resolve(project_root);
-  if (!is_below(real, root)) {
-    return refuse(error, "Policy file escapes trusted project root", path);
-  }
-  if (agent_may_write(real, root, agent_dirs)) {
-    return refuse(error, "Policy file is inside an agent-writable directory", path);
-  }
-  g_autofree char *content = NULL;
+  gsize size = (gsize)facts.st_size;
+  g_autofree char *content = g_malloc(size + 1);
   gsize length = 0;
-  if (!g_file_get_contents(real, &content, &length, NULL)) {
-    return refuse(error, "Could not read policy file", path);
+  while (length < size) {
+    ssize_t got = read(file->fd, content + length, size - length);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      refuse(error, TEXT, file->path, g_strerror(errno));
+      return NULL;
+    }
+    if (got == 0) {
+      break;
+    }
+    length += (gsize)got;
   }
-  g_autoptr(JsonObject) source = json_parse(path, content, length, &failure);
+  content[length] = '\0';
+  *ret_length = length;
+  return g_steal_pointer(&content);
+}
+
+static Policy *parse(const char *path, const char *content, gsize length, GError **error) {
+  g_autoptr(GError) failure = NULL;
+  g_autoptr(JsonObject) source = json_parse("it", content, length, &failure);
   if (failure) {
-    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "Invalid JSON policy file: %s (%s)",
-                path, failure->message);
+    refuse(error, "Invalid JSON policy file", path, failure->message);
+    return NULL;
+  }
+  if (!json_object_is_type(source, json_type_object)) {
+    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, POLICY_NO_OBJECT);
     return NULL;
   }
   Policy *policy = policy_new(source, &failure);
   if (!policy) {
-    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "Invalid policy file: %s (%s)", path,
-                failure->message);
+    refuse(error, "Invalid policy file", path, failure->message);
   }
   return policy;
+}
+
+Policy *policy_load(const char *path, const char *project_root, const char *const *agent_dirs,
+                    GError **error) {
+  g_auto(PolicyFile) file = {.path = path, .fd = -1};
+  gsize length = 0;
+  if (!open_file(&file, error) || !check_place(&file, project_root, agent_dirs, error) ||
+      !check_name(path, error)) {
+    return NULL;
+  }
+  g_autofree char *content = read_content(&file, &length, error);
+  return content ? parse(path, content, length, error) : NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy-hash.c: one number for what a policy says, whatever the order of its keys (behaviour 4.11). */
+/* policy-hash.c: one number for what a policy says, whatever the order of its keys (behaviour
+ * 4.11). */
 #include <string.h>
 
 #include "base/digest.h"

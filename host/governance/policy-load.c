@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/repr.h"
+#include "config/check.h"
 #include "governance/policy-private.h"
 
 /* Every key of a part, sorted as they are told. */
@@ -33,9 +34,8 @@ static const char *const SURFACES[] = {
     "network",  "sandbox",    "secret", "secret_broker", "serve", "subagent", "telemetry",
     "tool",     "workspace",  NULL};
 
-static const char *const MODES[] = {[MODE_PERMISSIVE] = "permissive",
-                                    [MODE_INTERACTIVE] = "interactive",
-                                    [MODE_STRICT] = "strict"};
+static const char *const MODES[] = {
+    [MODE_PERMISSIVE] = "permissive", [MODE_INTERACTIVE] = "interactive", [MODE_STRICT] = "strict"};
 
 static gboolean refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 static gboolean refuse(GError **error, const char *format, ...) {
@@ -167,7 +167,9 @@ static gboolean read_risks(PolicyRule *rule, JsonObject *conditions, GError **er
       }
     }
     if (!known) {
-      return refuse(error, "risk_level[] must be one of: critical, high, low, medium");
+      return refuse(error,
+                    "rule %s: conditions.risk_level[] must be one of: critical, high, low, medium",
+                    rule->rule_id);
     }
   }
   return TRUE;
@@ -179,7 +181,7 @@ static gboolean check_surface(const PolicyRule *rule, const char *key, const cha
     return TRUE;
   }
   g_autofree char *shown = repr_text(surface);
-  g_autofree char *known = g_strjoinv(", ", (char **)(gpointer)SURFACES);
+  g_autofree char *known = check_join(SURFACES, ", ");
   return refuse(error, "rule %s: conditions.%s: %s is no execution surface. Surfaces: %s",
                 rule->rule_id, key, shown, known);
 }
@@ -390,10 +392,7 @@ static gboolean check_extras(JsonObject *source, GError **error) {
 
 /* The source as it is kept and hashed: what was left out stands in it. Owned. */
 static JsonObject *with_defaults(const Policy *policy, JsonObject *source) {
-  JsonObject *kept = NULL;
-  if (json_object_deep_copy(source, &kept, NULL) != 0) {
-    g_error("out of memory");
-  }
+  JsonObject *kept = policy_copy_json(source);
   json_add_text(kept, "version", "1");
   json_add_text(kept, "name", policy->name);
   json_add_text(kept, "mode", MODES[policy->mode]);

@@ -52,6 +52,10 @@ PolicyRule *policy_rule_new(const char *rule_id, Effect effect, const char *capa
 void policy_rule_free(PolicyRule *rule);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PolicyRule, policy_rule_free)
 
+/* A copy that shares nothing with value: json-c counts references without a lock, and printing a
+ * value writes to it, so one that several threads see may not be shared. NULL for NULL. Owned. */
+JsonObject *policy_copy_json(JsonObject *value);
+
 /* Reads rules and mode of a policy object, which is copied. profile: its built-in name, or NULL. */
 Policy *policy_read(JsonObject *source, const char *profile, GError **error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy-profiles.c: the three built-in policies (behaviour 4.10), as rows that become the same JSON
- * that a user would write, and are read like it. */
+/* policy-profiles.c: the three built-in policies (behaviour 4.10), as rows that become the JSON that
+ * a user would write, and are read like it. */
 #include "governance/policy-private.h"
 
 typedef struct {
@@ -140,10 +140,7 @@ static const Profile PROFILES[] = {
      .mode = "interactive",
      .rows = INTERACTIVE,
      .count = G_N_ELEMENTS(INTERACTIVE)},
-    {.name = "strict-production",
-     .mode = "strict",
-     .rows = STRICT,
-     .count = G_N_ELEMENTS(STRICT)},
+    {.name = "strict-production", .mode = "strict", .rows = STRICT, .count = G_N_ELEMENTS(STRICT)},
 };
 
 static void add_words(JsonObject *object, const char *key, const char *words) {

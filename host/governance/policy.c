@@ -21,9 +21,7 @@ const char *risk_name(Risk risk) {
   return NAMES[risk];
 }
 
-/* A copy that shares nothing: json-c counts references without a lock, and a printed value keeps its
- * text, so a shared one may not cross threads. NULL for NULL. Owned. */
-static JsonObject *copy_json(JsonObject *value) {
+JsonObject *policy_copy_json(JsonObject *value) {
   JsonObject *copy = NULL;
   if (value && json_object_deep_copy(value, &copy, NULL) != 0) {
     g_error("out of memory");
@@ -85,7 +83,7 @@ JsonObject *policy_request_json(const PolicyRequest *request) {
   json_add_text(object, "method", request->method);
   json_add_text(object, "host", request->host);
   json_add_text(object, "mcp_server", request->mcp_server);
-  json_add_take(object, "metadata", copy_json(request->metadata));
+  json_add_take(object, "metadata", policy_copy_json(request->metadata));
   return object;
 }
 
@@ -202,7 +200,7 @@ PolicyMode policy_mode(const Policy *policy) {
 }
 
 JsonObject *policy_json(const Policy *policy) {
-  JsonObject *object = copy_json(policy->source);
+  JsonObject *object = policy_copy_json(policy->source);
   json_add_text(object, "policy_id", policy->id);
   return object;
 }

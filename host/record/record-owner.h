@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record-owner.h: which process a run belongs to, so that another one can tell that it is gone. A process id alone
- * is used again; with its start time and the boot it is not.
+ * record-owner.h: which process a run belongs to, so that another one can tell that it is gone. A
+ * process id alone is used again; with its start time and the boot it is not.
  */
 #ifndef SANDHOST_RECORD_RECORD_OWNER_H
 #define SANDHOST_RECORD_RECORD_OWNER_H
@@ -19,8 +19,8 @@ typedef struct {
 RecordOwner record_owner_self(void);
 void record_owner_clear(RecordOwner *owner);
 
-/* Whether owner surely is gone, as seen from self. What cannot be told, such as a process of another
- * container of this machine, counts as living. */
+/* Whether owner surely is gone, as seen from self. What cannot be told, such as a process of
+ * another container of this machine, counts as living. */
 gboolean record_owner_is_gone(const RecordOwner *owner, const RecordOwner *self);
 
 #endif

@@ -11,8 +11,8 @@
 /* Arguments may be JSON_MAX_DEPTH deep, and stand some levels down in a payload. */
 #define READ_DEPTH (2 * JSON_MAX_DEPTH)
 
-/* FALSE when the text is not what was written. json_parse is not for this: it refuses what output may hold, a NUL.
- * A column that is null, or JSON null, is a NULL pointer. */
+/* FALSE when the text is not what was written. json_parse is not for this: it refuses what
+ * output may hold, a NUL. A column that is null, or JSON null, is a NULL pointer. */
 static gboolean read_json(sqlite3_stmt *statement, int column, JsonObject **ret_value) {
   const char *text = (const char *)sqlite3_column_text(statement, column);
   int length = sqlite3_column_bytes(statement, column);
@@ -119,7 +119,7 @@ static int read_events(Record *record, gint64 number, JsonObject *events) {
 JsonObject *record_run(Record *record, const char *run_id, GError **error) {
   g_autoptr(JsonObject) run = NULL;
   gint64 number = 0;
-  g_mutex_lock(&record->lock);
+  pthread_mutex_lock(&record->lock);
   /* One transaction: the status and the events are of the same moment. */
   int code = record_run_statement(record, STATEMENT_BEGIN_READ);
   if (code == SQLITE_OK) {
@@ -136,14 +136,14 @@ JsonObject *record_run(Record *record, const char *run_id, GError **error) {
   } else if (code != SQLITE_OK) {
     record_fail(record, "read", code, error);
   }
-  g_mutex_unlock(&record->lock);
+  pthread_mutex_unlock(&record->lock);
   return code == SQLITE_OK ? g_steal_pointer(&run) : NULL;
 }
 
 JsonObject *record_runs(Record *record, guint limit, GError **error) {
   g_autoptr(JsonObject) runs = json_object_new_array();
   int code = SQLITE_OK;
-  g_mutex_lock(&record->lock);
+  pthread_mutex_lock(&record->lock);
   sqlite3_stmt *statement = record_statement(record, STATEMENT_RUNS, &code);
   if (statement) {
     sqlite3_bind_int64(statement, 1, limit);
@@ -159,7 +159,7 @@ JsonObject *record_runs(Record *record, guint limit, GError **error) {
     record_done(statement);
   }
   gboolean ok = code == SQLITE_DONE || record_fail(record, "read", code, error);
-  g_mutex_unlock(&record->lock);
+  pthread_mutex_unlock(&record->lock);
   return ok ? g_steal_pointer(&runs) : NULL;
 }
 
@@ -182,19 +182,19 @@ static int read_ids(Record *record, StatementId id, const char *text, GPtrArray 
 
 char *record_newest(Record *record, GError **error) {
   g_autoptr(GPtrArray) ids = g_ptr_array_new_with_free_func(g_free);
-  g_mutex_lock(&record->lock);
+  pthread_mutex_lock(&record->lock);
   int code = read_ids(record, STATEMENT_NEWEST, NULL, ids);
   gboolean ok = code == SQLITE_OK || record_fail(record, "read", code, error);
-  g_mutex_unlock(&record->lock);
+  pthread_mutex_unlock(&record->lock);
   return ok && ids->len > 0 ? g_strdup(g_ptr_array_index(ids, 0)) : NULL;
 }
 
 char *record_resolve(Record *record, const char *id, GError **error) {
   g_autoptr(GPtrArray) ids = g_ptr_array_new_with_free_func(g_free);
-  g_mutex_lock(&record->lock);
+  pthread_mutex_lock(&record->lock);
   int code = read_ids(record, STATEMENT_PREFIX, id, ids);
   gboolean ok = code == SQLITE_OK || record_fail(record, "read", code, error);
-  g_mutex_unlock(&record->lock);
+  pthread_mutex_unlock(&record->lock);
   if (!ok) {
     return NULL;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record-schema.c: the layout of the file. PRAGMA user_version is the number of the layout and PRAGMA application_id
- * says that the file is ours; both stand in the file's first page.
+ * record-schema.c: the layout of the file. PRAGMA user_version is the number of the layout and
+ * PRAGMA application_id says that the file is ours; both stand in the file's first page.
  */
 #include "base/error.h"
 #include "record/record-private.h"
@@ -9,8 +9,9 @@
 /* "sndh" */
 #define APPLICATION_ID 0x736e6468
 
-/* LAYOUTS[n] brings layout n to n + 1; layout 0 is an empty file. What has been released is never changed: a change
- * is a new entry. Times are nanoseconds since 1970. A run's events are numbered from 1 and stand side by side. */
+/* LAYOUTS[n] brings layout n to n + 1; layout 0 is an empty file. What has been released is
+ * never changed: a change is a new entry. Times are nanoseconds since 1970. A run's events are
+ * numbered from 1 and stand side by side. */
 static const char *const LAYOUTS[] = {
     "CREATE TABLE runs ("
     "  number INTEGER PRIMARY KEY,"
@@ -55,8 +56,8 @@ static int refuse(Record *record, const char *why, GError **error) {
   return SQLITE_ERROR;
 }
 
-/* Sets *ret_layout to that of the file: 0 for an empty one. Within a transaction: the numbers and the tables are of the
- * same moment, while another process may be making them. */
+/* Sets *ret_layout to that of the file: 0 for an empty one. Within a transaction: the numbers
+ * and the tables are of the same moment, while another process may be making them. */
 static int read_layout(Record *record, gint64 *ret_layout, GError **error) {
   gint64 application = 0;
   gint64 layout = 0;
@@ -123,8 +124,8 @@ int record_prepare_layout(Record *record, GError **error) {
   if (code != SQLITE_OK || layout == CURRENT_LAYOUT) {
     return code;
   }
-  /* Remembered by the file. Where a file system cannot share memory the mode stays what it was, and everything
-   * still holds, only slower. */
+  /* Remembered by the file. Where a file system cannot share memory the mode stays what it was,
+   * and everything still holds, only slower. */
   code = sqlite3_exec(record->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
   return code == SQLITE_OK ? upgrade(record, error) : code;
 }

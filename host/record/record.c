@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.c: opening the file and writing to it. Each function that writes makes one transaction, which is on the disk
- * when it returns (WAL with synchronous = FULL: one fdatasync), or leaves no trace.
+ * record.c: opening the file and writing to it. Each function that writes makes one transaction,
+ * which is on the disk when it returns (WAL with synchronous = FULL: one fdatasync), or leaves no
+ * trace.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 #define PATIENCE (30 * CLOCK_SECOND)
 
 static const char *const SQL[STATEMENT_COUNT] = {
-    /* IMMEDIATE: a transaction that reads first and then finds that another has written would have to fail. */
+    /* IMMEDIATE: a transaction that reads first and then finds that another has written would
+     * have to fail. */
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_BEGIN_READ] = "BEGIN",
     [STATEMENT_COMMIT] = "COMMIT",
@@ -46,7 +48,8 @@ static const char *const SQL[STATEMENT_COUNT] = {
                       "  FROM runs WHERE run_id = ?1",
     [STATEMENT_EVENTS] = "SELECT seq, at, type, metadata, payload FROM events WHERE run = ?1"
                          "  ORDER BY seq",
-    /* Metadata is written compact, and a quote within a text is escaped: these characters are that key. */
+    /* Metadata is written compact, and a quote within a text is escaped: these characters are
+     * that key. */
     [STATEMENT_RUNS] =
         "SELECT run_id, trace_id, status, created_at, ended_at, header,"
         "       (SELECT count(*) FROM events WHERE run = runs.number"
@@ -55,7 +58,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
         "  FROM runs ORDER BY number DESC LIMIT ?1",
 };
 
-/* ---- What all parts use ----------------------------------------------------------------------------------------- */
+/* ---- What all parts use ---------------------------------------------------------------------- */
 
 gboolean record_fail(Record *record, const char *what, int code, GError **error) {
   int base = code & 0xff;
@@ -106,7 +109,7 @@ void record_bind_text(sqlite3_stmt *statement, int index, const char *text) {
   sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
-/* ---- Events on their way in --------------------------------------------------------------------------------------- */
+/* ---- Events on their way in ------------------------------------------------------------------ */
 
 typedef struct {
   gint64 at;
@@ -176,8 +179,8 @@ static int insert_row(Record *record, const char *run_id, const Row *row) {
   return code == SQLITE_OK && sqlite3_changes(record->db) == 0 ? SQLITE_NOTFOUND : code;
 }
 
-/* Ends the transaction: with what was done when code is SQLITE_OK, else without a trace. Returns the code that
- * counts. */
+/* Ends the transaction: with what was done when code is SQLITE_OK, else without a trace. Returns
+ * the code that counts. */
 static int settle(Record *record, int code) {
   if (code == SQLITE_OK) {
     code = record_run_statement(record, STATEMENT_COMMIT);
@@ -191,7 +194,7 @@ static int settle(Record *record, int code) {
 
 static gboolean write_rows(Record *record, const char *run_id, const GPtrArray *rows,
                            GError **error) {
-  g_mutex_lock(&record->lock);
+  pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
     for (guint i = 0; code == SQLITE_OK && i < rows->len; i++) {
@@ -205,7 +208,7 @@ static gboolean write_rows(Record *record, const char *run_id, const GPtrArray *
   } else if (!ok) {
     record_fail(record, "write", code, error);
   }
-  g_mutex_unlock(&record->lock);
+  pthread_mutex_unlock(&record->lock);
   return ok;
 }
 
@@ -237,7 +240,7 @@ gboolean record_append(Record *record, const char *run_id, const char *type, Jso
   return write_rows(record, run_id, rows, error);
 }
 
-/* ---- The beginning and the end of a run ----------------------------------------------------------------------------- */
+/* ---- The beginning and the end of a run ------------------------------------------------------ */
 
 static int insert_run(Record *record, const char *run_id, const char *trace_id, gint64 at,
                       const char *header) {
@@ -269,19 +272,19 @@ gboolean record_begin(Record *record, const char *run_id, const char *trace_id, 
   if (!row) {
     return FALSE;
   }
-  g_mutex_lock(&record->lock);
+  pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
     code = insert_run(record, run_id, trace_id, row->at, text);
     code = settle(record, code == SQLITE_OK ? insert_row(record, run_id, row) : code);
   }
   gboolean ok = code == SQLITE_OK || record_fail(record, "write", code, error);
-  g_mutex_unlock(&record->lock);
+  pthread_mutex_unlock(&record->lock);
   return ok;
 }
 
-/* Within a transaction: a run that is running, or has the status `also`, gets this status and this event.
- * SQLITE_NOTFOUND when there is no such run. */
+/* Within a transaction: a run that is running, or has the status `also`, gets this status and
+ * this event. SQLITE_NOTFOUND when there is no such run. */
 static int end_run(Record *record, const char *run_id, const char *status, const char *also,
                    const Row *row) {
   int code = SQLITE_OK;
@@ -326,7 +329,7 @@ gboolean record_end(Record *record, const char *run_id, const char *status, cons
   if (!row) {
     return FALSE;
   }
-  g_mutex_lock(&record->lock);
+  pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
     code = settle(record, end_run(record, run_id, status, "interrupted", row));
@@ -334,11 +337,11 @@ gboolean record_end(Record *record, const char *run_id, const char *status, cons
   gboolean ok =
       code == SQLITE_OK || (code == SQLITE_NOTFOUND ? tell_unended(record, run_id, error)
                                                     : record_fail(record, "write", code, error));
-  g_mutex_unlock(&record->lock);
+  pthread_mutex_unlock(&record->lock);
   return ok;
 }
 
-/* ---- Opening ---------------------------------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 /* Shorter and more often than SQLite's own waiting: a commit takes a fraction of a millisecond. */
 static int wait_for_lock(void *user, int tries) {
@@ -351,8 +354,8 @@ static int wait_for_lock(void *user, int tries) {
   return 1;
 }
 
-/* mknod and not open: closing a descriptor of the file would drop the locks that another Record of this process
- * has on it. */
+/* mknod and not open: closing a descriptor of the file would drop the locks that another Record
+ * of this process has on it. */
 static gboolean make_file(const char *path, GError **error) {
   struct stat about;
   if (stat(path, &about) == 0) {
@@ -375,6 +378,10 @@ static gboolean make_file(const char *path, GError **error) {
 /* The file may come from anywhere: nothing in it is run. */
 static void configure(sqlite3 *db) {
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  /* A short run would pay for a checkpoint and for removing the log each time it ends; both wait
+   * for a full log, which is kept small, since the next process reads it whole. */
+  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+  sqlite3_wal_autocheckpoint(db, 128);
   sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
@@ -394,7 +401,8 @@ static int open_database(Record *record, GError **error) {
   if (code == SQLITE_OK) {
     configure(record->db);
     sqlite3_busy_handler(record->db, wait_for_lock, record);
-    /* Making a file, and its change to WAL, do not wait for each other's locks: they are tried again here. */
+    /* Making a file, and its change to WAL, do not wait for each other's locks: they are tried
+     * again here. */
     record->patience = clock_deadline(PATIENCE);
     int tries = 0;
     do {
@@ -434,7 +442,8 @@ static int find_dead(Record *record, GPtrArray *ids) {
   return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* What cannot be marked now, with a full disk, is marked by the next who opens; reading must go on. */
+/* What cannot be marked now, with a full disk, is marked by the next who opens; reading must go
+ * on. */
 static int mark_dead(Record *record) {
   g_autoptr(GPtrArray) ids = g_ptr_array_new_with_free_func(g_free);
   int code = find_dead(record, ids);
@@ -462,7 +471,7 @@ Record *record_open(const char *path, GError **error) {
   }
   g_autoptr(Record) record = g_new0(Record, 1);
   g_autoptr(GError) refusal = NULL;
-  g_mutex_init(&record->lock);
+  pthread_mutex_init(&record->lock, NULL);
   record->path = g_strdup(path);
   int code = open_database(record, &refusal);
   if (code == SQLITE_OK) {
@@ -487,7 +496,7 @@ void record_close(Record *record) {
     sqlite3_finalize(record->statements[i]);
   }
   sqlite3_close(record->db);
-  g_mutex_clear(&record->lock);
+  pthread_mutex_destroy(&record->lock);
   g_free(record->path);
   g_free(record);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trajectory-call.c: the events of one call, put together: what was asked and decided, the commands, what was copied,
- * the result. An event that finds no place, since it repeats another or has lost its beginning, is refused
- * and stands in other_events.
+ * trajectory-call.c: the events of one call, put together: what was asked and decided, the
+ * commands, what was copied, the result. An event that finds no place, since it repeats another or
+ * has lost its beginning, is refused and stands in other_events.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static OpenCall *find_call(const Build *build, JsonObject *event) {
   return id ? g_hash_table_lookup(build->open_calls, id) : NULL;
 }
 
-/* ---- The call itself ------------------------------------------------------------------------------------------- */
+/* ---- The call itself ------------------------------------------------------------------------- */
 
 static JsonObject *call_json_new(JsonObject *event) {
   JsonObject *facts = json_get(event, "metadata");
@@ -137,7 +137,7 @@ static gboolean complete_call(Build *build, JsonObject *event) {
   return TRUE;
 }
 
-/* ---- Governance ----------------------------------------------------------------------------------------------------- */
+/* ---- Governance ------------------------------------------------------------------------------ */
 
 static gboolean add_request(Build *build, JsonObject *event) {
   OpenCall *call = find_call(build, event);
@@ -202,7 +202,7 @@ static gboolean add_decision(Build *build, JsonObject *event) {
   return TRUE;
 }
 
-/* ---- Executions ------------------------------------------------------------------------------------------------------ */
+/* ---- Executions ------------------------------------------------------------------------------ */
 
 static JsonObject *execution_json_new(const Build *build, JsonObject *event) {
   static const char *const UNKNOWN[] = {"exit_code", "timed_out", "duration_ms"};
@@ -307,7 +307,7 @@ static gboolean end_execution(Build *build, JsonObject *event) {
   return TRUE;
 }
 
-/* ---- The workspace ---------------------------------------------------------------------------------------------------- */
+/* ---- The workspace --------------------------------------------------------------------------- */
 
 static gboolean add_sync(Build *build, JsonObject *event) {
   static const char *const KEYS[] = {"copied_in", "written", "skipped"};
@@ -331,7 +331,7 @@ static gboolean add_sync(Build *build, JsonObject *event) {
   return TRUE;
 }
 
-/* ---- Which event goes where -------------------------------------------------------------------------------------------- */
+/* ---- Which event goes where ------------------------------------------------------------------ */
 
 static const struct {
   const char *type;

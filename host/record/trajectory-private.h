@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trajectory-private.h: a trajectory while it is put together: trajectory.c has the frame, trajectory-call.c the
- * calls. */
+/* trajectory-private.h: a trajectory while it is put together: trajectory.c has the frame,
+ * trajectory-call.c the calls. */
 #ifndef SANDHOST_RECORD_TRAJECTORY_PRIVATE_H
 #define SANDHOST_RECORD_TRAJECTORY_PRIVATE_H
 
@@ -22,7 +22,8 @@ void build_clear_calls(Build *build);
 
 /* Places the event in a call, or returns FALSE when it belongs to none. */
 gboolean build_add_to_call(Build *build, JsonObject *event);
-/* After the last event: what is still open becomes a gap, undecided requests go to the step's other_events. */
+/* After the last event: what is still open becomes a gap, undecided requests go to the step's
+ * other_events. */
 void build_close_calls(Build *build);
 
 /* "event_{seq}". Returns owned. */
@@ -37,7 +38,8 @@ void build_copy(JsonObject *object, JsonObject *from, const char *key);
 void build_copy_rest(JsonObject *object, JsonObject *from);
 void build_append_event_id(JsonObject *object, JsonObject *event);
 
-/* What became of the event's payload: "available", "truncated", "missing" (damaged), "not_recorded". */
+/* What became of the event's payload: "available", "truncated", "missing" (damaged),
+ * "not_recorded". */
 const char *build_capture(JsonObject *event);
 
 #endif

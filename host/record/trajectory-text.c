@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trajectory-text.c: a trajectory for people's eyes. What is printed was written by an agent, its commands and their
- * output, so nothing of it may act on a terminal or look like a line of ours.
+ * trajectory-text.c: a trajectory for people's eyes. What is printed was written by an agent, its
+ * commands and their output, so nothing of it may act on a terminal or look like a line of ours.
  */
 #include <string.h>
 
@@ -12,9 +12,10 @@
 #define SHOWN_LINES 20
 #define SHOWN_BYTES 2000
 
-/* ---- Harmless text ------------------------------------------------------------------------------------------------ */
+/* ---- Harmless text --------------------------------------------------------------------------- */
 
-/* Whether a character is seen for what it is: no control, no direction mark, no zero width, no line end. */
+/* Whether a character is seen for what it is: no control, no direction mark, no zero width, no
+ * line end. */
 static gboolean is_plain(gunichar c) {
   if (c < 0x80) {
     return c >= 0x20 && c != 0x7f;
@@ -30,8 +31,8 @@ static gboolean is_plain(gunichar c) {
     return FALSE;
   default:
     /* Letters and marks that are nothing to see: joiners and fillers. */
-    return c != 0x034f && c != 0x115f && c != 0x1160 && c != 0x17b4 && c != 0x17b5 &&
-           c != 0x3164 && c != 0xffa0;
+    return c != 0x034f && c != 0x115f && c != 0x1160 && c != 0x17b4 && c != 0x17b5 && c != 0x3164 &&
+           c != 0xffa0;
   }
 }
 
@@ -78,7 +79,8 @@ static void append_repr(GString *out, JsonObject *value) {
   append_clean(out, text, strlen(text));
 }
 
-/* Milliseconds with three decimals; None where unknown, as the other values of the line print it. */
+/* Milliseconds with three decimals; None where unknown, as the other values of the line print
+ * it. */
 static void append_duration(GString *out, JsonObject *value) {
   if (json_object_is_type(value, json_type_double) || json_object_is_type(value, json_type_int)) {
     char digits[G_ASCII_DTOSTR_BUF_SIZE];
@@ -93,7 +95,7 @@ static gsize count_of(JsonObject *array) {
   return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
 }
 
-/* ---- The document's lines -------------------------------------------------------------------------------------------- */
+/* ---- The document's lines -------------------------------------------------------------------- */
 
 static void summarize_execution(GString *out, JsonObject *execution) {
   const char *provider = json_get_text(execution, "sandbox_provider");
@@ -142,7 +144,7 @@ char *trajectory_summary(JsonObject *trajectory) {
   return g_string_free(out, FALSE);
 }
 
-/* ---- The head ---------------------------------------------------------------------------------------------------------- */
+/* ---- The head -------------------------------------------------------------------------------- */
 
 static void tell_fact(GString *out, const char *name, JsonObject *value) {
   if (value) {
@@ -194,7 +196,7 @@ static void tell_head(GString *out, JsonObject *trajectory) {
   }
 }
 
-/* ---- Calls --------------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 static void tell_decision(GString *out, JsonObject *decision) {
   JsonObject *approver = json_get(decision, "approved_by");
@@ -349,7 +351,7 @@ static void tell_call(GString *out, JsonObject *call, gsize number) {
   tell_sync(out, json_get(call, "workspace_sync"));
 }
 
-/* ---- Other events, totals --------------------------------------------------------------------------------------------------- */
+/* ---- Other events, totals -------------------------------------------------------------------- */
 
 static void tell_event(GString *out, JsonObject *event) {
   JsonObject *metadata = json_get(event, "metadata");

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trajectory.c: the frame of a trajectory: run, step, totals, and the events that belong to no call. */
+/* trajectory.c: the frame of a trajectory: run, step, totals, and the events that belong to no
+ * call. */
 #include <string.h>
 
 #include "record/trajectory-private.h"
 
 #define VERSION "omnicoreagent.trajectory/v1"
 
-/* ---- What both parts use ----------------------------------------------------------------------------------------- */
+/* ---- What both parts use --------------------------------------------------------------------- */
 
 char *build_event_id(JsonObject *event) {
   return g_strdup_printf("event_%" G_GINT64_FORMAT, json_get_int(event, "seq", 0));
@@ -70,7 +71,7 @@ const char *build_capture(JsonObject *event) {
              : "available";
 }
 
-/* ---- Statuses ----------------------------------------------------------------------------------------------------- */
+/* ---- Statuses -------------------------------------------------------------------------------- */
 
 typedef struct {
   const char *record;     /* behaviour 6.4, what the record says */
@@ -102,7 +103,7 @@ static const Status *status_of(JsonObject *run) {
   return &STATUSES[1];
 }
 
-/* ---- Events ---------------------------------------------------------------------------------------------------------- */
+/* ---- Events ---------------------------------------------------------------------------------- */
 
 /* From the text that clock_format makes. FALSE where there is none. */
 static gboolean read_time(const char *text, gint64 *ret_microseconds) {
@@ -161,7 +162,7 @@ static void check_payload(Build *build, JsonObject *event) {
   }
 }
 
-/* ---- The step --------------------------------------------------------------------------------------------------------- */
+/* ---- The step -------------------------------------------------------------------------------- */
 
 typedef struct {
   JsonObject *step; /* owned; NULL: nothing happened in one */
@@ -222,7 +223,7 @@ static void tell_events(Build *build, Told *told, JsonObject *run, const Status 
   }
 }
 
-/* ---- Totals ------------------------------------------------------------------------------------------------------------- */
+/* ---- Totals ---------------------------------------------------------------------------------- */
 
 static JsonObject *zeros(const char *const *keys) {
   JsonObject *object = json_object_new_object();
@@ -281,7 +282,7 @@ static JsonObject *totals_new(const Build *build, const Told *told, JsonObject *
   return totals;
 }
 
-/* ---- The frame ------------------------------------------------------------------------------------------------------------ */
+/* ---- The frame ------------------------------------------------------------------------------- */
 
 static JsonObject *harness_of(JsonObject *header) {
   static const char *const KEYS[] = {"model",      "limits",  "features",          "tools",

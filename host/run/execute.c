@@ -92,9 +92,9 @@ static char *answer_ask(void *user, const PolicyRequest *request, const PolicyDe
   if (!run->hooks.answer) {
     return NULL;
   }
-  g_mutex_lock(&run->answering);
+  pthread_mutex_lock(&run->answering);
   char *approver = run->hooks.answer(run->hooks.user, request, decision);
-  g_mutex_unlock(&run->answering);
+  pthread_mutex_unlock(&run->answering);
   return approver;
 }
 
@@ -173,11 +173,11 @@ static gboolean authorize_and_join(Call *call, GError **error) {
   if (!authorize_one(call, request_execute(), NULL, error)) {
     return FALSE;
   }
-  g_mutex_lock(&run->opening);
+  pthread_mutex_lock(&run->opening);
   gboolean opens = !run->session || session_is_lost(run->session);
   gboolean ok = (!opens || authorize_manifest(call, error)) && authorize_command(call, error) &&
                 join_session(call, error);
-  g_mutex_unlock(&run->opening);
+  pthread_mutex_unlock(&run->opening);
   return ok;
 }
 
@@ -189,12 +189,12 @@ static gboolean copy(Call *call, gboolean back, GError **error) {
   SessionTransport reach = {.session = session, .scope = &scope};
   const BridgeTransport transport = session_transport(&reach);
 
-  g_mutex_lock(&call->run->copying);
+  pthread_mutex_lock(&call->run->copying);
   session->copier = call;
   gboolean ok = back ? bridge_copy_back(session->bridge, &transport, call->report, error)
                      : bridge_copy_in(session->bridge, &transport, call->report, error);
   session->copier = NULL;
-  g_mutex_unlock(&call->run->copying);
+  pthread_mutex_unlock(&call->run->copying);
   return ok;
 }
 
@@ -221,9 +221,9 @@ static gboolean copy_in(Call *call, GError **error) {
   g_clear_pointer(&call->report, bridge_report_free);
   call->report = bridge_report_new();
 
-  g_mutex_lock(&call->run->opening);
+  pthread_mutex_lock(&call->run->opening);
   gboolean ok = authorize_manifest(call, error) && join_session(call, error);
-  g_mutex_unlock(&call->run->opening);
+  pthread_mutex_unlock(&call->run->opening);
   return ok && copy(call, FALSE, error);
 }
 
@@ -318,11 +318,16 @@ static void record_started(Call *call) {
   journal_add(call->run->journal, "sandbox_exec_started", execution_facts(call), payload);
 }
 
+/* null for a command of which nobody knows how it ended. */
+static JsonObject *exit_code_json(const Call *call, const GError *failure) {
+  return failure && !call->lost ? NULL : json_object_new_int(call->result.exit_code);
+}
+
 static void record_ended(Call *call, gint64 duration, const GError *failure) {
   gboolean out_cut = output_truncated(&call->out, call->result.stdout_bytes);
   gboolean err_cut = output_truncated(&call->err, call->result.stderr_bytes);
   JsonObject *facts = execution_facts(call);
-  json_add_int(facts, "exit_code", call->result.exit_code);
+  json_add_take(facts, "exit_code", exit_code_json(call, failure));
   json_add_bool(facts, "timed_out", call->timed_out);
   json_add_double(facts, "duration_ms", (double)duration / (double)CLOCK_MILLISECOND);
   json_add_int(facts, "stdout_bytes", (gint64)MAX(call->out.total, call->result.stdout_bytes));
@@ -338,7 +343,7 @@ static void record_ended(Call *call, gint64 duration, const GError *failure) {
 
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "command", argv_json(call));
-  json_add_int(payload, "exit_code", call->result.exit_code);
+  json_add_take(payload, "exit_code", exit_code_json(call, failure));
   json_add_take(payload, "stdout", output_text(&call->out, out_cut));
   json_add_take(payload, "stderr", output_text(&call->err, err_cut));
   gboolean good =
@@ -586,9 +591,9 @@ void execute_outcome_clear(ExecuteOutcome *outcome) {
 }
 
 gboolean execute_signal(Run *run, guint64 execution, int signal_number, GError **error) {
-  g_mutex_lock(&run->opening);
+  pthread_mutex_lock(&run->opening);
   g_autoptr(Session) session = run->session ? session_ref(run->session) : NULL;
-  g_mutex_unlock(&run->opening);
+  pthread_mutex_unlock(&run->opening);
   if (!session) {
     g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND, "no command is running");
     return FALSE;

@@ -46,6 +46,10 @@ typedef struct {
 
 void execute_outcome_clear(ExecuteOutcome *outcome);
 
+/* {run_id, trace_id, status, data, message, workspace_sync}, and where they apply governance_error_code, error_type,
+ * record_error. Returns owned; shares parts of outcome. */
+JsonObject *execute_outcome_json(const Run *run, const ExecuteOutcome *outcome);
+
 /* Runs one command to its end. Everything that can go wrong is in the outcome. */
 void execute_run(Run *run, const ExecuteCall *call, ExecuteOutcome *ret_outcome);
 

@@ -2,20 +2,22 @@
 /* journal.c: pending events, and the one commit that makes them durable. */
 #include "run/journal.h"
 
+#include <pthread.h>
+
 #include "base/clock.h"
 
 struct Journal {
   Record *record;
   char *run_id;
-  GMutex lock;         /* guards pending, and keeps commits in the order of the events */
-  JsonObject *pending; /* array of {type, metadata, payload} */
+  pthread_mutex_t lock; /* guards pending, and keeps commits in the order of the events */
+  JsonObject *pending;  /* array of {type, metadata, payload} */
 };
 
 Journal *journal_new(Record *record, const char *run_id) {
   Journal *journal = g_new0(Journal, 1);
   journal->record = record;
   journal->run_id = g_strdup(run_id);
-  g_mutex_init(&journal->lock);
+  pthread_mutex_init(&journal->lock, NULL);
   journal->pending = json_object_new_array();
   return journal;
 }
@@ -25,7 +27,7 @@ void journal_free(Journal *journal) {
     return;
   }
   json_object_put(journal->pending);
-  g_mutex_clear(&journal->lock);
+  pthread_mutex_destroy(&journal->lock);
   g_free(journal->run_id);
   g_free(journal);
 }
@@ -37,14 +39,14 @@ void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
   json_add_take(event, "metadata", take_metadata);
   json_add_take(event, "payload", take_payload);
   json_add_int(event, "at", clock_wall());
-  g_mutex_lock(&journal->lock);
+  pthread_mutex_lock(&journal->lock);
   json_object_array_add(journal->pending, event);
-  g_mutex_unlock(&journal->lock);
+  pthread_mutex_unlock(&journal->lock);
 }
 
 gboolean journal_flush(Journal *journal, GError **error) {
   gboolean ok = TRUE;
-  g_mutex_lock(&journal->lock);
+  pthread_mutex_lock(&journal->lock);
   if (json_object_array_length(journal->pending) > 0) {
     if (journal->record) {
       ok = record_append_many(journal->record, journal->run_id, journal->pending, error);
@@ -54,6 +56,6 @@ gboolean journal_flush(Journal *journal, GError **error) {
       journal->pending = json_object_new_array();
     }
   }
-  g_mutex_unlock(&journal->lock);
+  pthread_mutex_unlock(&journal->lock);
   return ok;
 }

@@ -28,9 +28,9 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
   if (hooks->cancel) {
     cancel_ref(hooks->cancel);
   }
-  g_mutex_init(&run->answering);
-  g_mutex_init(&run->opening);
-  g_mutex_init(&run->copying);
+  pthread_mutex_init(&run->answering, NULL);
+  pthread_mutex_init(&run->opening, NULL);
+  pthread_mutex_init(&run->copying, NULL);
   return run;
 }
 
@@ -53,9 +53,9 @@ gboolean run_end(Run *take_run, const char *status, const char *reason, GError *
 
   journal_free(run->journal);
   g_clear_pointer(&run->hooks.cancel, cancel_unref);
-  g_mutex_clear(&run->answering);
-  g_mutex_clear(&run->opening);
-  g_mutex_clear(&run->copying);
+  pthread_mutex_destroy(&run->answering);
+  pthread_mutex_destroy(&run->opening);
+  pthread_mutex_destroy(&run->copying);
   g_free(run->trace_id);
   g_free(run->id);
   g_free(run);

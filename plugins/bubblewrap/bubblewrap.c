@@ -110,6 +110,7 @@ static int32_t bubblewrap_open(struct sandhost_call *call, const struct sandhost
   instance->pids_limit = (uint64_t)values[OPTION_PIDS_LIMIT].integer;
   instance->guest = guest_program(request->guest_dir);
   instance->guest_fd = instance->guest ? open(instance->guest, O_PATH | O_CLOEXEC) : -1;
+  instance->filter_fd = -1;
   instance->disable_userns = TRUE;
   pthread_mutex_init(&instance->lock, NULL);
   *ret_instance = instance;
@@ -119,6 +120,9 @@ static int32_t bubblewrap_open(struct sandhost_call *call, const struct sandhost
 static void bubblewrap_close(struct sandhost_instance *instance) {
   if (instance->guest_fd >= 0) {
     close(instance->guest_fd);
+  }
+  if (instance->filter_fd >= 0) {
+    close(instance->filter_fd);
   }
   pthread_mutex_destroy(&instance->lock);
   cgroup_place_free(instance->place);

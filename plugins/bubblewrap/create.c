@@ -4,6 +4,7 @@
 #include "failure.h"
 #include "instance.h"
 #include "nproc.h"
+#include "seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,8 @@
 /* The guest ends at once when its stream does; bwrap is killed when it does not. */
 #define END_GRACE (1000 * MILLISECOND)
 #define MAX_VARIABLES 1000u
+/* How often it is looked whether bwrap has a child; it takes about a millisecond. */
+#define CHILD_TICK (MILLISECOND / 8)
 
 /* A sandbox in the making. */
 struct making {
@@ -34,6 +37,7 @@ struct making {
   gboolean limit_nproc; /* before the guest starts */
   const Layout *layout; /* borrowed */
   const char *bwrap;    /* borrowed */
+  int filter_fd;        /* borrowed */
 };
 
 /* ---- What is looked up once ------------------------------------------------------------------- */
@@ -83,6 +87,9 @@ static int32_t prepare(struct making *making) {
     instance->layout = layout_new(instance->tmp_size, instance->workdir_size);
   }
   making->layout = instance->layout;
+  int filter_fd = instance->filter_fd >= 0 ? instance->filter_fd : seccomp_filter_new();
+  instance->filter_fd = MAX(filter_fd, -1);
+  making->filter_fd = instance->filter_fd;
   if (!instance->swept) {
     instance->swept = TRUE;
     cgroup_place_sweep(place);
@@ -95,6 +102,10 @@ static int32_t prepare(struct making *making) {
   if (instance->guest_fd < 0) {
     return fail_call(instance->host, making->call, SANDHOST_UNAVAILABLE,
                      "the program sandhost-guest for this machine is not installed");
+  }
+  if (filter_fd < 0) {
+    return fail_call_errno(instance->host, making->call, SANDHOST_UNAVAILABLE, -filter_fd,
+                           "cannot make the filter of system calls");
   }
   if (!instance->spawner) {
     return fail_call(instance->host, making->call, SANDHOST_INTERNAL, "start was never called");
@@ -162,53 +173,33 @@ static int arguments_file(const GByteArray *arguments) {
   return fd;
 }
 
-/* A pipe by which bwrap tells of the process that becomes the guest, and a socket on which that waits. -1:
- * none. Ours are told[0] and go[1]. */
+/* A socket on which the process waits that becomes the guest: [0] is its end, [1] ours. -1: none. */
 struct gate {
-  int told[2];
-  int go[2];
+  int ends[2];
 };
 
-static void close_fd(int *fd) {
-  if (*fd >= 0) {
-    close(*fd);
-    *fd = -1;
+static void gate_close(struct gate *gate, size_t end) {
+  if (gate->ends[end] >= 0) {
+    close(gate->ends[end]);
+    gate->ends[end] = -1;
   }
-}
-
-static void gate_close_theirs(struct gate *gate) {
-  close_fd(&gate->told[1]);
-  close_fd(&gate->go[0]);
-}
-
-static void gate_close(struct gate *gate) {
-  gate_close_theirs(gate);
-  close_fd(&gate->told[0]);
-  close_fd(&gate->go[1]);
-}
-
-static int gate_open(struct gate *gate) {
-  if (pipe2(gate->told, O_CLOEXEC) < 0 ||
-      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate->go) < 0 ||
-      fcntl(gate->told[0], F_SETFL, O_NONBLOCK) < 0) {
-    int error = -errno;
-    gate_close(gate);
-    return error;
-  }
-  return 0;
 }
 
 static int spawn_with(struct making *making, const struct gate *gate, int arguments_fd,
                       const int *files, size_t file_count, struct guest_process *ret_process) {
   int pass[LAYOUT_FIRST_FILE_FD - LAYOUT_ARGS_FD + LAYOUT_MAX_FILES];
   const int guest_fd = making->instance->guest_fd;
+  const int filter_fd = seccomp_filter_open(making->filter_fd);
+  if (filter_fd < 0) {
+    return filter_fd;
+  }
   const char *const argv[] = {making->bwrap, "--args",          G_STRINGIFY(LAYOUT_ARGS_FD),
                               "--",          LAYOUT_GUEST_PATH, NULL};
   pass[0] = arguments_fd;
   pass[LAYOUT_GUEST_FD - LAYOUT_ARGS_FD] = guest_fd;
-  /* bwrap is told of these only where they are pipes, but the places have to be filled. */
-  pass[LAYOUT_INFO_FD - LAYOUT_ARGS_FD] = gate->told[1] >= 0 ? gate->told[1] : guest_fd;
-  pass[LAYOUT_BLOCK_FD - LAYOUT_ARGS_FD] = gate->go[0] >= 0 ? gate->go[0] : guest_fd;
+  /* bwrap is told of it only where there is one, but the place has to be filled. */
+  pass[LAYOUT_BLOCK_FD - LAYOUT_ARGS_FD] = gate->ends[0] >= 0 ? gate->ends[0] : guest_fd;
+  pass[LAYOUT_FILTER_FD - LAYOUT_ARGS_FD] = filter_fd;
   memcpy(&pass[LAYOUT_FIRST_FILE_FD - LAYOUT_ARGS_FD], files, file_count * sizeof *files);
   struct guest_spawn_options options = {.change_user = geteuid() == 0,
                                         .uid = NOBODY,
@@ -220,7 +211,9 @@ static int spawn_with(struct making *making, const struct gate *gate, int argume
   if (making->cgroup) {
     options.cgroup_fds = cgroup_procs_fds(making->cgroup, &options.cgroup_count);
   }
-  return spawner_spawn(making->instance->spawner, argv, &options, ret_process);
+  int error = spawner_spawn(making->instance->spawner, argv, &options, ret_process);
+  close(filter_fd);
+  return error;
 }
 
 static int32_t spawn(struct making *making, gboolean disable_userns, struct gate *gate,
@@ -234,14 +227,13 @@ static int32_t spawn(struct making *making, gboolean disable_userns, struct gate
                              .environment_count = request->environment_count};
   int files[LAYOUT_MAX_FILES];
   size_t file_count = 0;
-  int error = making->limit_nproc ? gate_open(gate) : 0;
-  if (error < 0) {
-    return fail_call_errno(making->instance->host, making->call, SANDHOST_LIMIT, -error,
-                           "cannot make a pipe");
+  if (making->limit_nproc && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate->ends) < 0) {
+    return fail_call_errno(making->instance->host, making->call, SANDHOST_LIMIT, errno,
+                           "cannot make a socket");
   }
   g_autoptr(GByteArray) arguments = layout_arguments(making->layout, &wish, files, &file_count);
   int arguments_fd = arguments_file(arguments);
-  error = arguments_fd;
+  int error = arguments_fd;
   if (arguments_fd >= 0) {
     error = spawn_with(making, gate, arguments_fd, files, file_count, ret_process);
     close(arguments_fd);
@@ -249,7 +241,7 @@ static int32_t spawn(struct making *making, gboolean disable_userns, struct gate
   for (size_t i = 0; i < file_count; i++) {
     close(files[i]);
   }
-  gate_close_theirs(gate);
+  gate_close(gate, 0);
   if (error < 0) {
     return fail_call_errno(making->instance->host, making->call, SANDHOST_UNAVAILABLE, -error,
                            "cannot start %s", making->bwrap);
@@ -257,33 +249,48 @@ static int32_t spawn(struct making *making, gboolean disable_userns, struct gate
   return SANDHOST_OK;
 }
 
-/* Limits the process that becomes the guest, and lets it go on. A bwrap that ended has told nothing; why, the
- * greeting finds out. */
-static int32_t pass_gate(struct making *making, const struct gate *gate) {
+/* Waits until bwrap has made the process that becomes the guest, and limits it. A bwrap that ends instead is
+ * left to the greeting. bwrap could tell by a pipe, but would be killed by it when this process is gone, at a
+ * time when its child would wait for it for ever. */
+static int32_t limit_guest(struct making *making, const struct guest_sandbox *sandbox) {
   const struct sandhost_host *host = making->instance->host;
   const gboolean root = geteuid() == 0;
-  if (!making->limit_nproc) {
-    return SANDHOST_OK;
+  pid_t child = 0;
+  while ((child = nproc_child(sandbox->pid)) == 0) {
+    int32_t status = host->wait(making->call, sandbox->pidfd, POLLIN, CHILD_TICK);
+    if (status == SANDHOST_OK) {
+      return SANDHOST_OK;
+    }
+    if (status == SANDHOST_CANCELLED || host->cancelled(making->call)) {
+      return fail_call(host, making->call, status == SANDHOST_CANCELLED ? status : SANDHOST_TIMEOUT,
+                       "%s before the sandbox was there",
+                       status == SANDHOST_CANCELLED ? "cancelled" : "the deadline passed");
+    }
   }
-  int32_t status = host->wait(making->call, gate->told[0], POLLIN, -1);
-  if (status != SANDHOST_OK) {
-    return fail_call(host, making->call, status, "%s before the sandbox was there",
-                     status == SANDHOST_TIMEOUT ? "the deadline passed" : "cancelled");
-  }
-  int error = nproc_limit(gate->told[0], making->instance->pids_limit, root ? NOBODY : geteuid(),
+  int error = nproc_limit(child, making->instance->pids_limit, root ? NOBODY : geteuid(),
                           root ? NOBODY : getegid());
-  if (error == -ENODATA) {
-    return SANDHOST_OK;
-  }
-  if (error == 0) {
-    /* Where bwrap has ended meanwhile, the greeting finds that out as well. */
-    (void)send(gate->go[1], "", 1, MSG_NOSIGNAL);
-  }
-  if (error < 0) {
+  if (error < 0 && error != -ESRCH) {
     return fail_call_errno(host, making->call, SANDHOST_INTERNAL, -error,
                            "cannot limit the processes of the sandbox");
   }
   return SANDHOST_OK;
+}
+
+/* Lets the guest start once it is limited. On a failure it starts as well, finds its stream at its end, and
+ * ends: a bwrap that is killed too early leaves a child behind. */
+static int32_t pass_gate(struct making *making, struct gate *gate,
+                         const struct guest_sandbox *sandbox) {
+  int32_t status = SANDHOST_OK;
+  if (making->limit_nproc) {
+    status = limit_guest(making, sandbox);
+    if (status == SANDHOST_OK) {
+      (void)send(gate->ends[1], "", 1, MSG_NOSIGNAL);
+    } else {
+      (void)shutdown(sandbox->stream_fd, SHUT_RDWR);
+    }
+    gate_close(gate, 1);
+  }
+  return status;
 }
 
 /* ---- The end of a sandbox in words ------------------------------------------------------------ */
@@ -318,7 +325,7 @@ static int32_t fail_start(struct making *making, const char *complaint) {
 /* ---- Create ----------------------------------------------------------------------------------- */
 
 /* From a process to a sandbox, or to nothing. *ret_complaint as below. */
-static int32_t adopt(struct making *making, const struct gate *gate,
+static int32_t adopt(struct making *making, struct gate *gate,
                      const struct guest_process *take_process,
                      struct sandhost_sandbox **ret_sandbox, char **ret_complaint) {
   const struct sandhost_host *host = making->instance->host;
@@ -326,7 +333,7 @@ static int32_t adopt(struct making *making, const struct gate *gate,
   struct sandhost_sandbox *sandbox = g_new0(struct sandhost_sandbox, 1);
   guest_sandbox_init(&sandbox->guest, host, take_process, making->working_dir, END_GRACE);
   sandbox->guest.describe_end = describe_end;
-  int32_t status = pass_gate(making, gate);
+  int32_t status = pass_gate(making, gate, &sandbox->guest);
   if (status == SANDHOST_OK) {
     status = guest_sandbox_greet(&sandbox->guest, making->call, &is_init, ret_complaint);
   }
@@ -347,12 +354,13 @@ static int32_t adopt(struct making *making, const struct gate *gate,
 static int32_t attempt(struct making *making, gboolean disable_userns,
                        struct sandhost_sandbox **ret_sandbox, char **ret_complaint) {
   struct guest_process process;
-  struct gate gate = {.told = {-1, -1}, .go = {-1, -1}};
+  struct gate gate = {.ends = {-1, -1}};
   int32_t status = spawn(making, disable_userns, &gate, &process);
   if (status == SANDHOST_OK) {
     status = adopt(making, &gate, &process, ret_sandbox, ret_complaint);
   }
-  gate_close(&gate);
+  gate_close(&gate, 0);
+  gate_close(&gate, 1);
   return status;
 }
 

@@ -21,6 +21,7 @@ struct sandhost_instance {
   pthread_mutex_t lock; /* guards what follows; what is made once stays and is constant then */
   CgroupPlace *place;
   Layout *layout;
+  int filter_fd; /* seccomp.h; -1: not made yet */
   char *bwrap;
   gboolean swept;
   gboolean disable_userns; /* until bwrap says that it cannot */

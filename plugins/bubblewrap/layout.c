@@ -185,7 +185,8 @@ static int memory_file(const char *name, const char *content) {
 static void fill_head(GByteArray *head) {
   add(head, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts",
       "--unshare-cgroup-try", "--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox",
-      "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--clearenv", NULL);
+      "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--clearenv",
+      "--seccomp", G_STRINGIFY(LAYOUT_FILTER_FD), NULL);
   add(head, "--setenv", "HOME", "/tmp", "--setenv", "PATH",
       "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "--setenv", "LANG", "C.UTF-8",
       NULL);
@@ -325,8 +326,7 @@ GByteArray *layout_arguments(const Layout *layout, const struct layout_wish *wis
     add(arguments, "--disable-userns", NULL);
   }
   if (wish->wait) {
-    add(arguments, "--info-fd", G_STRINGIFY(LAYOUT_INFO_FD), "--block-fd",
-        G_STRINGIFY(LAYOUT_BLOCK_FD), NULL);
+    add(arguments, "--block-fd", G_STRINGIFY(LAYOUT_BLOCK_FD), NULL);
   }
   g_byte_array_append(arguments, layout->head->data, layout->head->len);
   for (size_t i = 0; i < wish->environment_count; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nproc.c: the guest's process, found through bwrap, gets a limit from outside. */
+/* nproc.c: the guest's process, found below bwrap's, gets a limit from outside. */
 #include "nproc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +22,23 @@ gboolean nproc_works(void) {
   if (uname(&system) < 0 || sscanf(system.release, "%u.%u", &major, &minor) != 2) {
     return FALSE;
   }
-  return major > 5 || (major == 5 && minor >= 14);
+  return (major > 5 || (major == 5 && minor >= 14)) &&
+         access("/proc/thread-self/children", R_OK) == 0;
+}
+
+pid_t nproc_child(pid_t bwrap) {
+  char path[64];
+  char text[64];
+  int child = 0;
+  g_snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)bwrap, (int)bwrap);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return 0;
+  }
+  ssize_t count = read(fd, text, sizeof text - 1);
+  close(fd);
+  text[MAX(count, 0)] = '\0';
+  return sscanf(text, "%d", &child) == 1 && child > 1 ? child : 0;
 }
 
 /* Changes the real ids of this thread alone; the effective ones, which files and capabilities go by, stay.
@@ -35,16 +52,17 @@ static int set_real_ids(uid_t uid, gid_t gid) {
 }
 
 /* A process may limit those whose ids are all its own real ones. */
-static int limit_as(pid_t pid, const struct rlimit *limit, uid_t uid, gid_t gid) {
+int nproc_limit(pid_t pid, uint64_t limit, uid_t uid, gid_t gid) {
+  const struct rlimit values = {.rlim_cur = limit, .rlim_max = limit};
   const uid_t own_uid = getuid();
   const gid_t own_gid = getgid();
-  gboolean change = own_uid != uid || own_gid != gid;
+  const gboolean change = own_uid != uid || own_gid != gid;
   sigset_t all;
   sigset_t old;
   sigfillset(&all); /* no handler of the program runs meanwhile */
   pthread_sigmask(SIG_BLOCK, &all, &old);
   int error = change ? set_real_ids(uid, gid) : 0;
-  if (error == 0 && prlimit(pid, RLIMIT_NPROC, limit, NULL) < 0) {
+  if (error == 0 && prlimit(pid, RLIMIT_NPROC, &values, NULL) < 0) {
     error = -errno;
   }
   if (change) {
@@ -53,21 +71,4 @@ static int limit_as(pid_t pid, const struct rlimit *limit, uid_t uid, gid_t gid)
   }
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   return error;
-}
-
-int nproc_limit(int info_fd, uint64_t limit, uid_t uid, gid_t gid) {
-  static const char key[] = "\"child-pid\":";
-  char text[1024];
-  int pid = 0;
-  ssize_t count = read(info_fd, text, sizeof text - 1);
-  if (count <= 0) {
-    return -ENODATA;
-  }
-  text[count] = '\0';
-  const char *found = strstr(text, key);
-  if (!found || sscanf(found + sizeof key - 1, "%d", &pid) != 1 || pid <= 1) {
-    return -EPROTO;
-  }
-  const struct rlimit values = {.rlim_cur = limit, .rlim_max = limit};
-  return limit_as(pid, &values, uid, gid);
 }

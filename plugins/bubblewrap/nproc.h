@@ -13,12 +13,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whether this kernel counts per namespace. */
+/* Whether this kernel counts per namespace, and tells of the children of a process. */
 gboolean nproc_works(void);
 
-/* Sets it for the process whose number bwrap writes to info_fd, and for what that will start. uid and gid
- * are those of bwrap, which root has to take on for the time of the call: a capability that would spare
- * it this is missing in many containers. Returns 0 or a negative errno; -ENODATA: bwrap has ended. */
-int nproc_limit(int info_fd, uint64_t limit, uid_t uid, gid_t gid);
+/* The child of bwrap that becomes the guest; 0: there is none yet. */
+pid_t nproc_child(pid_t bwrap);
+
+/* Sets the limit for a process, and for what that will start. uid and gid are its own, as the machine has
+ * them; root has to take them on for the time of the call, since a capability that would spare it this is
+ * missing in many containers. Returns 0 or a negative errno. */
+int nproc_limit(pid_t pid, uint64_t limit, uid_t uid, gid_t gid);
 
 #endif

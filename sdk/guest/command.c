@@ -56,6 +56,7 @@ struct command {
   int at_limit;
   int cancelled;
   int ended;
+  int unbegun;     /* it was never started */
   int adopted;     /* the guest itself waits for it */
   int64_t started; /* CLOCK_MONOTONIC */
   struct keeper_message end;
@@ -127,6 +128,9 @@ static void finish(struct command *command) {
   size_t length = pack_results(command, results);
   if (command->cancelled) {
     stream_done(command->base.id, SANDHOST_CANCELLED, "cancelled", NULL, 0);
+  } else if (command->unbegun && !command->at_limit) {
+    stream_done(command->base.id, SANDHOST_CONFLICT,
+                "another command killed this one before it had begun", NULL, 0);
   } else {
     stream_done(command->base.id, SANDHOST_OK, NULL, results, length);
   }
@@ -321,7 +325,7 @@ static int spared(pid_t pid) {
 }
 
 static void kill_tree(struct command *command) {
-  if (command->keeper) {
+  if (command->keeper && !command->keeper->reaped) {
     keeper_kill_tree(command->keeper);
   } else {
     being_killed = command;
@@ -390,26 +394,29 @@ static void end_adopted(struct command *command, int status, const struct rusage
   if (usage) {
     keeper_message_usage(&command->end, usage);
   }
+  if (command->keeper) {
+    command->keeper->command = NULL; /* whatever it still says is of no use */
+    command->keeper = NULL;
+  }
   command->ended = 1;
   command->deadline = 0;
   drain(command);
 }
 
 /* The keeper was killed. Its children are ours now, so we wait for the command ourselves. */
-void command_keeper_gone(void *data) {
+void command_keeper_gone(void *data, int unbegun) {
   struct command *command = data;
-  siginfo_t info;
   command->keeper = NULL;
   if (command->ended) {
     return;
   }
-  command->adopted = 1;
-  if (command->pid <= 0 ||
-      waitid(P_PID, (id_t)command->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
-    /* Killed before it could say whom it had started: that one must not go on unseen. */
-    kill_tree(command);
+  if (command->pid <= 0) { /* killed together with what it was about to start */
+    command->unbegun = unbegun;
     end_adopted(command, SIGKILL, NULL);
-  } else if (command->at_limit || command->cancelled) {
+    return;
+  }
+  command->adopted = 1;
+  if (command->at_limit || command->cancelled) {
     kill_tree(command);
   }
 }
@@ -462,7 +469,7 @@ void command_check_deadlines(void) {
     if (!command->at_limit && !command->cancelled) {
       command->at_limit = 1;
       kill_tree(command);
-    } else if (command->keeper) {
+    } else if (command->keeper && !command->keeper->reaped) {
       kill(command->keeper->pid, SIGKILL); /* SIGCHLD brings command_keeper_gone */
       command->deadline = guest_now() + KEEPER_PATIENCE;
     } else {

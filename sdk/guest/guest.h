@@ -102,6 +102,8 @@ uint64_t command_count(void);
 int keeper_init(void);
 /* Kills all that the guest ever started; the last thing it does. */
 void keeper_kill_everything(void);
+/* Hears what every keeper has said so far. */
+void keeper_listen_all(void);
 /* A child has ended: 1 when it was a keeper. */
 int keeper_reaped(pid_t pid);
 int keeper_is(pid_t pid);

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 
 #include "keeper.h"
 #include "long-script.h"
+#include "start.h"
 #include "tree.h"
 
 extern char **environ;
@@ -199,51 +199,50 @@ static int find_program(const struct job *job, int folder, char *ret_path, size_
   return refused;
 }
 
-static int start(const struct job *job, int folder, const char *program, int script,
-                 pid_t *ret_pid) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  sigset_t all;
-  sigset_t none;
-  sigfillset(&all);
-  sigemptyset(&none);
-  posix_spawn_file_actions_init(&actions);
-  for (int i = 0; i < 3; i++) {
-    posix_spawn_file_actions_adddup2(&actions, job->fds[i], i);
-  }
-  if (script >= 0) {
-    posix_spawn_file_actions_adddup2(&actions, script, LONG_SCRIPT_FD);
-  }
-  posix_spawn_file_actions_addfchdir_np(&actions, folder);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  int failed = posix_spawn(ret_pid, program, &actions, &attributes, job->argv, job->environment);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return failed;
-}
-
 /* The exit code of a command that could not be started: 127 not found, 126 anything else. */
 static int code_for(int number) {
   return number == ENOENT || number == ENOTDIR ? 127 : 126;
 }
 
+static void tell(int fd, const struct keeper_message *message) {
+  while (send(fd, message, sizeof *message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+struct beginning { /* of a command: told once */
+  int fd;
+  int told;
+  int64_t time;
+};
+
+static void tell_started(void *user, pid_t pid) {
+  struct beginning *beginning = user;
+  beginning->told = 1;
+  tell(beginning->fd,
+       &(struct keeper_message){.kind = KEEPER_STARTED, .pid = pid, .started = beginning->time});
+}
+
 /* 0 with a pid, or the exit code with the reason on the command's stderr. */
-static int try_to_start(struct job *job, pid_t *ret_pid) {
+static int try_to_start(struct job *job, struct beginning *beginning, pid_t *ret_pid) {
   char program[4096];
   int folder = open(*job->cwd ? job->cwd : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) {
-    int number = errno;
-    complain(job, job->cwd, number);
+    complain(job, job->cwd, errno);
     return 126;
   }
   int script = long_script_prepare(job->argv);
   int failed = find_program(job, folder, program, sizeof program);
   if (!failed) {
-    failed = start(job, folder, program, script, ret_pid);
+    const struct start start = {.fds = {job->fds[0], job->fds[1], job->fds[2]},
+                                .folder = folder,
+                                .program = program,
+                                .argv = job->argv,
+                                .environment = job->environment,
+                                .extra = script,
+                                .extra_at = LONG_SCRIPT_FD,
+                                .tell = tell_started,
+                                .user = beginning};
+    failed = start_program(&start, ret_pid);
   }
   close(folder);
   if (script >= 0) {
@@ -297,11 +296,6 @@ static void on_parent_gone(int number) {
   parent_gone = 1;
 }
 
-static void tell(int fd, const struct keeper_message *message) {
-  while (send(fd, message, sizeof *message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
-  }
-}
-
 /* The guest died without a word, which only happens where it is not init: nobody else will end what
  * is left. */
 static void end_if_orphaned(pid_t guest) {
@@ -311,18 +305,30 @@ static void end_if_orphaned(pid_t guest) {
   }
 }
 
+/* Something below that has ended, not yet reaped: the kernel would reap it even when a kill of this
+ * keeper is on its way, and how it ended would be lost. So it is looked at first: a killed keeper
+ * comes not back from looking, and the guest inherits what there is to reap. 0: nothing is left. */
+static pid_t wait_for_end(pid_t guest) {
+  siginfo_t info;
+  info.si_pid = 0;
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0) {
+    end_if_orphaned(guest);
+    if (errno == ECHILD) {
+      return 0;
+    }
+  }
+  return info.si_pid;
+}
+
 /* Reaps whatever ends until nothing is left; tells when it is the command. */
 static void tend(int fd, pid_t command, int64_t started, pid_t guest) {
   int told = 0;
-  for (;;) {
+  pid_t ended = 0;
+  while ((ended = wait_for_end(guest)) != 0) {
     struct rusage usage;
+    siginfo_t left;
     int status = 0;
-    pid_t pid = wait4(-1, &status, 0, &usage);
-    end_if_orphaned(guest);
-    if (pid < 0 && errno == ECHILD) {
-      break;
-    }
-    if (pid != command) {
+    if (wait4(ended, &status, 0, &usage) != ended || ended != command || told) {
       continue;
     }
     struct keeper_message message = {
@@ -333,49 +339,48 @@ static void tend(int fd, pid_t command, int64_t started, pid_t guest) {
     };
     keeper_message_usage(&message, &usage);
     /* The usual case, told in the same breath: nothing was left behind. */
-    siginfo_t info;
-    message.idle = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+    message.idle = waitid(P_ALL, 0, &left, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
     tell(fd, &message);
-    told = message.idle ? 2 : 1;
+    told = 1;
     if (message.idle) {
       return;
     }
   }
-  if (told == 1) {
-    tell(fd, &(struct keeper_message){.kind = KEEPER_IDLE});
-  }
+  tell(fd, &(struct keeper_message){.kind = KEEPER_IDLE});
 }
 
 static void serve(int fd, struct job *job, pid_t guest) {
   pid_t pid = 0;
-  int64_t started = guest_now();
+  struct beginning beginning = {.fd = fd, .time = guest_now()};
   int code = 126;
   if (understand(job) == 0) {
-    code = try_to_start(job, &pid);
+    code = try_to_start(job, &beginning, &pid);
   }
   job_release(job);
-  if (code != 0) {
-    tell(fd, &(struct keeper_message){.kind = KEEPER_STARTED, .started = started});
-    tell(fd, &(struct keeper_message){.kind = KEEPER_ENDED,
-                                      .status = code << 8,
-                                      .idle = 1,
-                                      .started = started,
-                                      .ended = guest_now()});
-    job_forget(job);
+  job_forget(job);
+  if (code == 0) {
+    tend(fd, pid, beginning.time, guest);
     return;
   }
-  tell(fd, &(struct keeper_message){.kind = KEEPER_STARTED, .pid = pid, .started = started});
-  job_forget(job);
-  tend(fd, pid, started, guest);
+  if (!beginning.told) {
+    tell_started(&beginning, 0);
+  }
+  tell(fd, &(struct keeper_message){.kind = KEEPER_ENDED,
+                                    .status = code << 8,
+                                    .idle = 1,
+                                    .started = beginning.time,
+                                    .ended = guest_now()});
 }
 
 /* A process that shares nothing with the guest's way of handling signals. */
 static void become_keeper(int fd) {
   static const struct rlimit NO_CORE = {0, 0};
   struct sigaction action = {.sa_handler = on_parent_gone};
+  struct sigaction ignore = {.sa_handler = SIG_IGN};
   sigset_t none;
   sigemptyset(&none);
   sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGQUIT, &ignore, NULL);
   sigprocmask(SIG_SETMASK, &none, NULL);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_DUMPABLE, 0);

@@ -23,7 +23,7 @@ static int lost; /* a busy keeper was killed: what it had below is nobody's */
 
 static struct keeper *find(pid_t pid) {
   for (struct keeper *keeper = keepers; keeper; keeper = keeper->next) {
-    if (keeper->pid == pid) {
+    if (keeper->pid == pid && !keeper->reaped) {
       return keeper;
     }
   }
@@ -46,10 +46,14 @@ int keeper_any_busy(void) {
   return 0;
 }
 
+static int is_idle(const struct keeper *keeper) {
+  return !keeper->busy && !keeper->reaped && !keeper->closed;
+}
+
 static size_t idle_count(void) {
   size_t count = 0;
   for (struct keeper *keeper = keepers; keeper; keeper = keeper->next) {
-    count += !keeper->busy;
+    count += (size_t)is_idle(keeper);
   }
   return count;
 }
@@ -79,27 +83,74 @@ static void became_idle(struct keeper *keeper) {
   }
 }
 
+static void hear(struct keeper *keeper, const struct keeper_message *message) {
+  if (keeper->command && message->kind != KEEPER_IDLE) {
+    command_told(keeper->command, message);
+  }
+  if (message->kind == KEEPER_IDLE || (message->kind == KEEPER_ENDED && message->idle)) {
+    became_idle(keeper);
+  } else if (message->kind == KEEPER_ENDED) {
+    keeper->command = NULL; /* it stays busy with what the command left behind */
+  }
+}
+
+/* Hears what it says until there is nothing more now. */
+static void listen_to(struct keeper *keeper) {
+  while (keeper->source.fd >= 0 && !keeper->closed) {
+    struct keeper_message message;
+    ssize_t count = recv(keeper->source.fd, &message, sizeof message, MSG_DONTWAIT);
+    if (count == (ssize_t)sizeof message) {
+      hear(keeper, &message);
+    } else if (count < 0 && errno == ECONNRESET) {
+      keeper->unbegun = 1; /* it left our packet unread */
+    } else if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+      return;
+    } else {
+      keeper->closed = 1;
+      loop_watch(&keeper->source, 0);
+    }
+  }
+}
+
+/* A keeper was killed. Whoever did that may have killed more of them, which only do not know yet. */
+static void dismiss_idle(void) {
+  struct keeper *next = NULL;
+  for (struct keeper *keeper = keepers; keeper; keeper = next) {
+    next = keeper->next;
+    if (is_idle(keeper)) {
+      kill(keeper->pid, SIGKILL);
+      dismiss(keeper);
+    }
+  }
+}
+
+/* Its process is gone and all is heard. */
+static void bury(struct keeper *keeper) {
+  void *command = keeper->command;
+  int unbegun = keeper->unbegun;
+  lost = lost || (keeper->busy && !unbegun);
+  dismiss(keeper);
+  dismiss_idle();
+  if (command) {
+    command_keeper_gone(command, unbegun);
+  }
+}
+
 static void keeper_ready(struct source *source, uint32_t events) {
   struct keeper *keeper = (struct keeper *)(void *)source;
-  struct keeper_message message;
   (void)events;
-  for (;;) {
-    ssize_t count = recv(source->fd, &message, sizeof message, MSG_DONTWAIT);
-    if (count != (ssize_t)sizeof message) {
-      if (count == 0) {
-        loop_watch(source, 0); /* it died: SIGCHLD tells the rest */
-      }
-      return;
-    }
-    if (keeper->command && message.kind != KEEPER_IDLE) {
-      command_told(keeper->command, &message);
-    }
-    if (message.kind == KEEPER_IDLE || (message.kind == KEEPER_ENDED && message.idle)) {
-      became_idle(keeper);
-      return; /* it may be gone */
-    }
-    if (message.kind == KEEPER_ENDED) {
-      keeper->command = NULL; /* it stays busy with what the command left behind */
+  listen_to(keeper);
+  if (keeper->reaped && keeper->closed) {
+    bury(keeper);
+  }
+}
+
+void keeper_listen_all(void) {
+  struct keeper *next = NULL;
+  for (struct keeper *keeper = keepers; keeper; keeper = next) {
+    next = keeper->next; /* it may be dismissed */
+    if (keeper->command) {
+      listen_to(keeper);
     }
   }
 }
@@ -143,7 +194,7 @@ void keeper_prepare(void) {
 
 static struct keeper *take(void) {
   for (struct keeper *keeper = keepers; keeper; keeper = keeper->next) {
-    if (!keeper->busy) {
+    if (is_idle(keeper)) {
       return keeper;
     }
   }
@@ -245,17 +296,7 @@ int keeper_reaped(pid_t pid) {
   if (!keeper) {
     return 0;
   }
-  if (keeper->busy && keeper->source.fd >= 0) {
-    keeper_ready(&keeper->source, 0); /* what it said before it died */
-    if (!find(pid)) {
-      return 1;
-    }
-  }
-  void *command = keeper->command;
-  lost = lost || keeper->busy;
-  dismiss(keeper);
-  if (command) {
-    command_keeper_gone(command);
-  }
+  keeper->reaped = 1;
+  keeper_ready(&keeper->source, 0);
   return 1;
 }

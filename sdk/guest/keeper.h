@@ -42,6 +42,9 @@ struct keeper {
   pid_t pid;
   struct keeper *next;
   int busy;      /* it has a command, or children of one */
+  int reaped;    /* its process is gone; a command that it began may still be telling so */
+  int closed;    /* all that was said is heard */
+  int unbegun;   /* it died before it took its command */
   void *command; /* whose messages they are; NULL: nobody listens any more */
 };
 
@@ -58,7 +61,7 @@ int keeper_any_busy(void);
 
 /* command.c: what a keeper said, and that it is gone. */
 void command_told(void *command, const struct keeper_message *message);
-void command_keeper_gone(void *command);
+void command_keeper_gone(void *command, int unbegun);
 /* Whether the guest itself waits for this process, since its keeper is gone. */
 int command_is_adopted(pid_t pid);
 

@@ -94,6 +94,7 @@ static void child_ready(struct source *source, uint32_t events) {
   (void)events;
   while (read(source->fd, info, sizeof info) > 0) {
   }
+  keeper_listen_all(); /* whose children have ended is known before it is told that they have */
   for (;;) {
     struct rusage usage;
     int status = 0;
@@ -102,6 +103,7 @@ static void child_ready(struct source *source, uint32_t events) {
       return;
     }
     if (!keeper_reaped(pid)) {
+      keeper_listen_all();
       command_reaped(pid, status, &usage);
     }
   }

@@ -113,6 +113,7 @@ static void settle(void) {
     /* What a terminal or a command's kill would send us has no meaning here: the stream's end is
      * our end. */
     sigaction(SIGINT, &ignore, NULL);
+    sigaction(SIGQUIT, &ignore, NULL);
     sigaction(SIGHUP, &ignore, NULL);
     sigaction(SIGTERM, &ignore, NULL);
   }

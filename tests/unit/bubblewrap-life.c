@@ -2,6 +2,8 @@
 /* bubblewrap-life.c: how bubblewrap sandboxes begin, end, get lost, and what is said when they cannot begin. */
 #include "bubblewrap-fixture.h"
 
+#include <sys/prctl.h>
+
 struct started {
   struct sandhost_sandbox *sandbox;
   GArray *tree; /* processes; owned */
@@ -199,6 +201,31 @@ static void test_host_is_killed_while_the_guest_hangs(void) {
   kill_host(host);
   wait_until_gone(tree);
   g_array_unref(tree);
+}
+
+/* Whatever bwrap was at, nothing stays. What is orphaned becomes ours, so that it can be counted. */
+static void test_host_is_killed_while_it_creates(void) {
+  g_assert_cmpint(prctl(PR_SET_CHILD_SUBREAPER, 1), ==, 0);
+  for (useconds_t delay = 0; delay < 8000; delay += 400) {
+    pid_t pid = fork();
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+      plugin_start();
+      plugin_create(bubblewrap_open(&(struct settings){0}), &(struct wish){0});
+      for (;;) {
+        pause();
+      }
+    }
+    g_usleep(delay);
+    g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+    int64_t until = fake_now() + PLUGIN_PATIENCE;
+    while (waitpid(-1, NULL, WNOHANG) >= 0) {
+      g_assert_cmpint(fake_now(), <, until);
+      g_usleep(200);
+    }
+    g_assert_cmpint(errno, ==, ECHILD);
+  }
+  g_assert_cmpint(prctl(PR_SET_CHILD_SUBREAPER, 0), ==, 0);
 }
 
 static void test_terminate_while_the_guest_hangs(void) {
@@ -429,6 +456,7 @@ static const struct {
     {"lost-under-a-command", test_lost_under_a_command},
     {"host-is-killed", test_host_is_killed},
     {"host-is-killed-while-the-guest-hangs", test_host_is_killed_while_the_guest_hangs},
+    {"host-is-killed-while-it-creates", test_host_is_killed_while_it_creates},
     {"terminate-while-the-guest-hangs", test_terminate_while_the_guest_hangs},
     {"outlives-the-thread-that-made-it", test_outlives_the_thread_that_made_it},
     {"twenty-at-once", test_twenty_at_once},

@@ -92,6 +92,37 @@ static void test_ten_processes(Place *place, gconstpointer unused) {
   }
 }
 
+/* The file is made by all of them at once: nobody may take the half-made one for another program's. Most rounds
+ * go well by chance, hence many. */
+static void test_made_by_ten(Place *place, gconstpointer unused) {
+  (void)unused;
+  for (int round = 0; round < 30; round++) {
+    int gate[2];
+    pid_t children[PROCESSES];
+    g_autofree char *path = g_strdup_printf("%s/%d/record.db", place->folder, round);
+    g_assert_cmpint(pipe2(gate, O_CLOEXEC), ==, 0);
+    for (int i = 0; i < PROCESSES; i++) {
+      children[i] = fork();
+      g_assert_cmpint(children[i], >=, 0);
+      if (children[i] == 0) {
+        char byte = 0;
+        g_autoptr(GError) error = NULL;
+        close(gate[1]);
+        child_assert(read(gate[0], &byte, 1) == 0);
+        Record *record = record_open(path, &error);
+        child_assert_ok(record != NULL, error);
+        record_close(record);
+        _exit(0);
+      }
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int i = 0; i < PROCESSES; i++) {
+      assert_child_went_well(children[i]);
+    }
+  }
+}
+
 /* ---- Death --------------------------------------------------------------------------------------------------------- */
 
 /* A child that writes until it is killed, and says so after each event. */
@@ -376,6 +407,7 @@ static void test_file_without_right(Place *place, gconstpointer unused) {
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   ADD("ten-at-once", test_ten_processes);
+  ADD("made-by-ten", test_made_by_ten);
   ADD("killed", test_killed);
   ADD("marked-once", test_marked_once);
   ADD("living-owner", test_living_owner);

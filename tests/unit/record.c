@@ -4,6 +4,8 @@
 
 #include <sqlite3.h>
 
+#include "record/trajectory.h"
+
 static void run_sql(const char *path, const char *sql) {
   sqlite3 *db = NULL;
   g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
@@ -136,6 +138,9 @@ static void test_long_payload(Place *place, gconstpointer unused) {
   g_assert_cmpstr(json_get_text(kept, "capture"), ==, "truncated");
   g_assert_cmpint(json_get_int(kept, "bytes", 0), ==, JSON_MAX_BYTES + strlen("{\"stdout\":\"\"}"));
   g_assert_cmpuint(strlen(json_get_text(kept, "sha256")), ==, 64);
+  g_autoptr(JsonObject) trajectory = trajectory_new(run);
+  assert_json(json_get(trajectory, "capture_gaps"),
+              "[{\"type\":\"sandbox_exec_completed\",\"id\":\"event_2\",\"state\":\"truncated\"}]");
 }
 
 static void test_longest_payload(Place *place, gconstpointer unused) {

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c: a run behind its handle. It knows how many commands are in it, so that its end waits for them; the rest is
+ * the run room's.
+ */
+#include <string.h>
+
+#include "api/api-private.h"
+#include "run/execute.h"
+#include "run/run.h"
+
+#define MAX_COMMAND JSON_MAX_BYTES
+#define MAX_APPROVER 256u /* bytes of a name that are kept */
+
+struct sandhost_run {
+  sandhost *host; /* a reference */
+  Run *run;
+  Cancel *cancel;
+  struct sandhost_hooks hooks;
+
+  GMutex lock; /* guards what follows */
+  GCond idle;
+  guint executing;
+  gboolean ending;
+};
+
+/* ---- Hooks ------------------------------------------------------------------------------------------------------ */
+
+static const char *target_of(const PolicyRequest *request) {
+  const char *const targets[] = {request->target_host, request->target_path,
+                                 request->target_resource};
+  for (gsize i = 0; i < G_N_ELEMENTS(targets); i++) {
+    if (targets[i]) {
+      return targets[i];
+    }
+  }
+  return "";
+}
+
+static char *answer(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+  const sandhost_run *run = user;
+  g_autoptr(JsonObject) object = policy_request_json(request);
+  g_autofree char *text = json_text(object);
+  const struct sandhost_ask ask = {
+      .size = sizeof ask,
+      .run_id = run_id(run->run),
+      .capability = request->capability,
+      .target = target_of(request),
+      .risk = risk_name(request->risk),
+      .reason = decision->reason ? decision->reason : "",
+      .request = text,
+  };
+  const char *approver = run->hooks.answer(run->hooks.user, &ask);
+  return approver && *approver
+             ? g_utf8_make_valid(approver, (gssize)strnlen(approver, MAX_APPROVER))
+             : NULL;
+}
+
+static void progress(void *user, const char *line) {
+  const sandhost_run *run = user;
+  run->hooks.progress(run->hooks.user, line);
+}
+
+/* One command on its way: what the output hook is told with. */
+typedef struct {
+  const sandhost_run *run;
+  const char *command; /* the program's own pointer */
+} Following;
+
+static gboolean output(void *user, guint32 stream, const void *data, gsize length) {
+  const Following *following = user;
+  const struct sandhost_hooks *hooks = &following->run->hooks;
+  return hooks->output(hooks->user, following->command, (int)stream, data, length) == 0;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------------------------- */
+
+static void run_free(sandhost_run *run) {
+  g_clear_pointer(&run->cancel, cancel_unref);
+  g_clear_pointer(&run->host, host_unref);
+  g_mutex_clear(&run->lock);
+  g_cond_clear(&run->idle);
+  g_free(run);
+}
+
+static gboolean start(sandhost_run *run, GError **error) {
+  const Harness *harness = host_harness(run->host, error);
+  if (!harness || !harness_executes(harness, error)) {
+    return FALSE;
+  }
+  Record *record = host_record(run->host, error);
+  if (!record) {
+    return FALSE;
+  }
+  const RunHooks hooks = {
+      .answer = run->hooks.answer ? answer : NULL,
+      .progress = run->hooks.progress ? progress : NULL,
+      .user = run,
+      .cancel = run->cancel,
+  };
+  run->run = run_start(harness, record, &hooks, error);
+  return run->run != NULL;
+}
+
+int sandhost_run_start(sandhost *host, const struct sandhost_hooks *hooks, sandhost_run **ret_run,
+                       char **ret_error) {
+  struct sandhost_hooks own = {.size = sizeof own};
+  if (!host || !ret_run) {
+    return api_refuse(SANDHOST_STATUS_INVALID, "host and ret_run must not be NULL", ret_error);
+  }
+  if (hooks &&
+      !api_take_sized(hooks, API_SIZE_TO(struct sandhost_hooks, progress), &own, sizeof own)) {
+    return api_refuse(SANDHOST_STATUS_INVALID, "hooks->size is not one that this libsandhost knows",
+                      ret_error);
+  }
+  g_autoptr(GError) error = NULL;
+  sandhost_run *run = g_new0(sandhost_run, 1);
+  run->host = host_ref(host);
+  run->cancel = cancel_new();
+  run->hooks = own;
+  g_mutex_init(&run->lock);
+  g_cond_init(&run->idle);
+  if (!start(run, &error)) {
+    run_free(run);
+    return api_fail(error, ret_error);
+  }
+  *ret_run = run;
+  return SANDHOST_STATUS_OK;
+}
+
+const char *sandhost_run_id(const sandhost_run *run) {
+  return run ? run_id(run->run) : NULL;
+}
+
+void sandhost_cancel(sandhost_run *run) {
+  if (run) {
+    cancel_raise(run->cancel);
+  }
+}
+
+static gboolean status_is_known(const char *status) {
+  static const char *const KNOWN[] = {"completed", "failed", "cancelled", NULL};
+  return g_strv_contains(KNOWN, status);
+}
+
+int sandhost_run_end(sandhost_run *run, const char *status, const char *reason, char **ret_error) {
+  if (!run) {
+    return api_refuse(SANDHOST_STATUS_INVALID, "run must not be NULL", ret_error);
+  }
+  g_mutex_lock(&run->lock);
+  run->ending = TRUE;
+  while (run->executing > 0) {
+    g_cond_wait(&run->idle, &run->lock);
+  }
+  g_mutex_unlock(&run->lock);
+
+  g_autoptr(GError) error = NULL;
+  gboolean known = !status || status_is_known(status);
+  if (!status) {
+    status = cancel_raised(run->cancel) ? "cancelled" : "completed";
+  }
+  gboolean ok = run_end(g_steal_pointer(&run->run), known ? status : "failed", reason, &error);
+  run_free(run);
+  if (!ok) {
+    return api_fail(error, ret_error);
+  }
+  return known ? SANDHOST_STATUS_OK
+               : api_refuse(SANDHOST_STATUS_INVALID,
+                            "status must be completed, failed or cancelled; the run is recorded as "
+                            "failed",
+                            ret_error);
+}
+
+/* ---- Commands --------------------------------------------------------------------------------------------------- */
+
+static gboolean enter(sandhost_run *run) {
+  g_mutex_lock(&run->lock);
+  gboolean ok = !run->ending;
+  run->executing += ok ? 1 : 0;
+  g_mutex_unlock(&run->lock);
+  return ok;
+}
+
+static void leave(sandhost_run *run) {
+  g_mutex_lock(&run->lock);
+  run->executing--;
+  g_cond_broadcast(&run->idle);
+  g_mutex_unlock(&run->lock);
+}
+
+/* What is wrong with a call, in words for the model that made it; NULL: nothing. Owned. */
+static char *fault_of(const sandhost_run *run, const char *command, int timeout) {
+  gsize length = strnlen(command, MAX_COMMAND + 1);
+  if (length > MAX_COMMAND) {
+    return g_strdup("the command is longer than 16 MiB");
+  }
+  if (!g_utf8_validate(command, (gssize)length, NULL)) {
+    return g_strdup("command must be valid UTF-8");
+  }
+  if (timeout < 0) {
+    return g_strdup_printf(
+        "timeout must be a whole number of seconds between 1 and %" G_GINT64_FORMAT,
+        run->host->harness->config->tool_call_timeout);
+  }
+  return NULL;
+}
+
+static JsonObject *execute(sandhost_run *run, const char *command, int timeout) {
+  ExecuteOutcome outcome;
+  g_autofree char *fault = fault_of(run, command, timeout);
+  if (fault) {
+    execute_reject(run->run, NULL, fault, &outcome);
+  } else {
+    Following following = {.run = run, .command = command};
+    const ExecuteCall call = {
+        .command = command,
+        .timeout = timeout,
+        .user = &following,
+        .output = run->hooks.output ? output : NULL,
+    };
+    execute_run(run->run, &call, &outcome);
+  }
+  JsonObject *result = execute_outcome_json(run->run, &outcome);
+  execute_outcome_clear(&outcome);
+  return result;
+}
+
+int sandhost_execute(sandhost_run *run, const char *command, int timeout_seconds, char **ret_result,
+                     char **ret_error) {
+  if (!run || !command || !ret_result) {
+    return api_refuse(SANDHOST_STATUS_INVALID, "run, command and ret_result must not be NULL",
+                      ret_error);
+  }
+  if (!enter(run)) {
+    return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
+  }
+  g_autoptr(JsonObject) result = execute(run, command, timeout_seconds);
+  leave(run);
+  api_give(result, ret_result);
+  return SANDHOST_STATUS_OK;
+}

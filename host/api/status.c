@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status.c: errors, texts and sized structs on their way between the program and the rooms. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api-private.h"
+#include "base/build.h"
+#include "base/error.h"
+#include "provider/sandbox.h"
+
+/* No struct of ours gets that long: a larger size was never set. */
+#define MAX_SIZED 4096u
+
+static int status_of(const GError *error) {
+  if (error->domain == PROVIDER_ERROR) {
+    return error->code == SANDHOST_CANCELLED ? SANDHOST_STATUS_CANCELLED : SANDHOST_STATUS_PROVIDER;
+  }
+  if (error->domain != SANDHOST_ERROR) {
+    return SANDHOST_STATUS_FAILED;
+  }
+  switch ((SandhostError)error->code) {
+  case SANDHOST_ERROR_CONFIG:
+    return SANDHOST_STATUS_CONFIG;
+  case SANDHOST_ERROR_POLICY_DENIED:
+  case SANDHOST_ERROR_UNKNOWN_CAPABILITY:
+  case SANDHOST_ERROR_APPROVAL_REQUIRED:
+  case SANDHOST_ERROR_SANDBOX_REQUIRED:
+  case SANDHOST_ERROR_POLICY_EVALUATION:
+    return SANDHOST_STATUS_DENIED;
+  case SANDHOST_ERROR_RECORD:
+    return SANDHOST_STATUS_RECORD;
+  case SANDHOST_ERROR_WORKSPACE:
+    return SANDHOST_STATUS_WORKSPACE;
+  case SANDHOST_ERROR_NOT_FOUND:
+    return SANDHOST_STATUS_NOT_FOUND;
+  case SANDHOST_ERROR_CANCELLED:
+    return SANDHOST_STATUS_CANCELLED;
+  case SANDHOST_ERROR_FAILED:
+    return SANDHOST_STATUS_FAILED;
+  }
+  return SANDHOST_STATUS_FAILED;
+}
+
+int api_refuse(int status, const char *text, char **ret_error) {
+  if (ret_error) {
+    char *line = g_utf8_make_valid(text, -1);
+    for (char *at = line; *at; at++) {
+      if (g_ascii_iscntrl(*at)) {
+        *at = ' ';
+      }
+    }
+    *ret_error = line;
+  }
+  return status;
+}
+
+int api_fail(const GError *error, char **ret_error) {
+  return api_refuse(status_of(error), error->message, ret_error);
+}
+
+void api_give(JsonObject *value, char **ret_text) {
+  if (ret_text) {
+    *ret_text = json_text(value);
+  }
+}
+
+gboolean api_take_sized(const void *given, size_t least, void *ret_own, size_t size) {
+  size_t given_size = 0;
+  memcpy(&given_size, given, sizeof given_size);
+  if (given_size < least || given_size > MAX_SIZED) {
+    return FALSE;
+  }
+  const char *bytes = given;
+  for (size_t i = size; i < given_size; i++) {
+    if (bytes[i] != 0) {
+      return FALSE;
+    }
+  }
+  memset(ret_own, 0, size);
+  memcpy(ret_own, given, MIN(size, given_size));
+  return TRUE;
+}
+
+void sandhost_free(void *text) {
+  free(text); /* GLib's texts are malloc's since 2.46 */
+}
+
+const char *sandhost_version(void) {
+  return SANDHOST_VERSION;
+}

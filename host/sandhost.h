@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandhost/sandhost.h: libsandhost, for programs that give an agent a safe place for its commands.
+ *
+ *   sandhost_open -> register_sandbox_provider? -> sandhost_check? -> sandhost_run_start
+ *     -> sandhost_execute ... -> sandhost_run_end -> sandhost_close
+ *
+ * A host is a configuration with its providers and its record. A run is one task of an agent: it has one sandbox,
+ * made by its first command and shared by all of them. libsandhost(3) has an example.
+ *
+ * What holds everywhere:
+ *
+ * - Results: a function returns SANDHOST_STATUS_OK (0) or a negative status, or NULL where it returns a pointer. Its
+ *   ret_ parameters are written on success only; ret_error, always the last parameter, on failure only: one line of
+ *   UTF-8 without a line break, for a person. Any of them may be NULL unless its function says otherwise.
+ * - Ownership: every text that comes out through a char ** or char * is the caller's, and freed with sandhost_free.
+ *   Arguments are copied: they need to live only until the function returns. What a callback is given is borrowed
+ *   until it returns. The user pointers are never touched; how long they must live stands where they are given.
+ * - Text is UTF-8 that ends with a NUL. JSON is one line. Durations are seconds.
+ * - Structs that the program fills begin with their size, so that members can be appended: set size to sizeof the
+ *   struct and what is not used to zero. A struct that is longer than this library knows, and not zero there, is
+ *   refused.
+ * - Threads: every function may be called from any thread at any time, except that a handle must not be used any more
+ *   once sandhost_close or sandhost_run_end has been called with it. What blocks says so.
+ * - Processes: a handle does not survive a fork; a child opens its own. The library starts children of its own and
+ *   waits for them by id: a program must not ignore SIGCHLD, and must not reap children that are not its own
+ *   (waitpid with -1).
+ * - The library installs no signal handler, prints nothing and does not end the program, except that it aborts where
+ *   no memory can be had.
+ *
+ * This file includes <stddef.h> alone, and compiles as C11 and as C++. All of it is there since 0.1.
+ */
+#ifndef SANDHOST_SANDHOST_H
+#define SANDHOST_SANDHOST_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#if defined(__GNUC__)
+/* sandhost/provider.h has structs that are named as two functions here; "struct sandhost_open" still means the struct,
+ * but g++ warns that the function hides its constructor. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+#endif
+
+#if defined(__GNUC__)
+#define SANDHOST_API __attribute__((visibility("default")))
+#else
+#define SANDHOST_API
+#endif
+
+typedef struct sandhost sandhost;
+typedef struct sandhost_run sandhost_run;
+
+/* ---- Statuses --------------------------------------------------------------------------------------------------- */
+
+/* What functions return. The numbers have gaps; a program treats one that it does not know as
+ * SANDHOST_STATUS_FAILED. */
+enum sandhost_status {
+  SANDHOST_STATUS_OK = 0,
+  SANDHOST_STATUS_INVALID =
+      -10, /* an argument makes no sense: a NULL, a size, a word that is not known */
+  SANDHOST_STATUS_CONFIG =
+      -20, /* the configuration makes no sense, or its provider cannot keep it */
+  SANDHOST_STATUS_STATE = -30,     /* not now: the host is in use already, or the run is ending */
+  SANDHOST_STATUS_NOT_FOUND = -40, /* no such run, provider or file */
+  SANDHOST_STATUS_PROVIDER = -50,  /* the provider failed */
+  SANDHOST_STATUS_RECORD = -60,    /* the record could not be read or written */
+  SANDHOST_STATUS_WORKSPACE = -70, /* the workspace could not be read or written */
+  SANDHOST_STATUS_CANCELLED = -80,
+  SANDHOST_STATUS_DENIED = -90, /* the policy refused */
+  SANDHOST_STATUS_FAILED = -100 /* anything else */
+};
+
+/* ---- The host --------------------------------------------------------------------------------------------------- */
+
+/* What a program sets beside the configuration; each member wins over it. NULL: what the configuration says. */
+struct sandhost_settings {
+  size_t size;
+  const char *workspace; /* folder whose files go in and come back; it must exist */
+  const char *provider;  /* name of the sandbox provider */
+  const char *record;    /* file that keeps the record; made when it is missing */
+};
+
+/* Opens a host.
+ * config_json: the content of a sandhost.json(5), in which the files of register_sandbox_provider have absolute paths.
+ * NULL: the defaults, with the provider bubblewrap unless settings names another one. settings: NULL: nothing is set.
+ * ret_host: must not be NULL; owned, given back with sandhost_close.
+ *
+ * Only the JSON and settings are looked at here. The configuration itself is checked when the host is first needed, by
+ * sandhost_check, sandhost_tool, sandhost_run_start or sandhost_trajectory, so that providers can be registered in
+ * between. Relative paths in it are taken from what is the current folder then.
+ * Errors: INVALID, CONFIG. */
+SANDHOST_API int sandhost_open(const char *config_json, const struct sandhost_settings *settings,
+                               sandhost **ret_host, char **ret_error);
+
+/* Gives the handle back; NULL: nothing. Runs that have not ended go on, and what they need of the host is freed with
+ * the last of them. Blocks while the provider is closed. */
+SANDHOST_API void sandhost_close(sandhost *host);
+
+/* Checks all that can be checked with nothing started: configuration, policy, provider, and whether the provider can
+ * keep what is asked of it. What is found holds for the whole life of the host; after a failure the check is made
+ * anew, for example once the missing provider is registered.
+ * ret_warnings: JSON, [{"code", "message"}]: what is allowed and yet may surprise, such as commands that run on this
+ * machine; "[]" for none.
+ * Errors: CONFIG, NOT_FOUND (the provider is not installed), PROVIDER. */
+SANDHOST_API int sandhost_check(sandhost *host, char **ret_warnings, char **ret_error);
+
+/* The execute tool as a model is told of it: JSON, {"name", "description", "parameters"}. NULL where there is no such
+ * tool; then *ret_error says why, and what to do. It is NULL in just those cases in which sandhost_run_start fails
+ * before it touches the record. Owned. */
+SANDHOST_API char *sandhost_tool(sandhost *host, char **ret_error);
+
+/* ---- Providers -------------------------------------------------------------------------------------------------- */
+
+struct sandhost_host;     /* of sandhost/provider.h */
+struct sandhost_provider; /* of sandhost/provider.h */
+
+/* The type of sandhost_provider_1 in sandhost/provider.h. */
+typedef const struct sandhost_provider *(*sandhost_provider_entry)(
+    const struct sandhost_host *host);
+
+/* Registers a provider that is linked into the program; its name then works wherever a provider's name does. It is
+ * asked for its table and checked at once. The name must be the table's own. entry is kept, and what it returns is
+ * used, for the life of the process. The same name and entry again are no error.
+ * Errors: INVALID, CONFIG (a bad name or table, a name that is taken), STATE (the host was checked or used already). */
+SANDHOST_API int register_sandbox_provider(sandhost *host, const char *name,
+                                           sandhost_provider_entry entry, char **ret_error);
+
+/* Registers a provider's shared object. path must be absolute; the file is loaded and checked when the provider is
+ * used, and stays loaded for the life of the process. Errors: as above. */
+SANDHOST_API int register_sandbox_provider_file(sandhost *host, const char *name, const char *path,
+                                                char **ret_error);
+
+/* Stands in for a command of the provider local_test, for tests of an agent. argv is NULL-terminated; what a model
+ * runs is {"sh", "-c", command}. Returns the exit code, 0 to 255. What it prints goes to *ret_stdout and *ret_stderr,
+ * which are NULL before: texts allocated with malloc (asprintf, strdup), freed by the library.
+ * Threads: called from a thread of the library, for several commands at once. */
+typedef int (*sandhost_test_handler)(void *user, const char *const *argv, char **ret_stdout,
+                                     char **ret_stderr);
+
+/* Has the provider local_test call handler for the commands whose argv[0] is name; "sh" gets all that a model runs. A
+ * later handler replaces an earlier one, also while runs go on. An agent gets a test runtime only with
+ * governance_config.allow_test_sandbox_runtime. user must live until the host is closed, its runs have ended, and
+ * handler has returned. Errors: INVALID. */
+SANDHOST_API int sandhost_add_test_command(sandhost *host, const char *name,
+                                           sandhost_test_handler handler, void *user,
+                                           char **ret_error);
+
+/* ---- Runs ------------------------------------------------------------------------------------------------------- */
+
+/* What the policy asks about. All borrowed. */
+struct sandhost_ask {
+  size_t size;
+  const char *run_id;
+  const char *capability; /* "process.exec", "sandbox.network.enable", ... */
+  const char *target;     /* the host, path or resource that it is about; "" for none */
+  const char *risk;       /* "low", "medium", "high", "critical" */
+  const char *reason;     /* why the policy asks */
+  const char *request;    /* JSON: the whole request, as it is recorded */
+};
+
+/* How a program follows its run; each function may be NULL. None may call a function with the same run but
+ * sandhost_run_id and sandhost_cancel. user must live until sandhost_run_end has returned. */
+struct sandhost_hooks {
+  size_t size;
+  void *user;
+
+  /* Answers an ask at once: the name of who allows it, once; it goes into the record. NULL or "" for no: the command
+   * is then refused. The text must stay as it is until the next call of this function or sandhost_run_end; it is
+   * copied. NULL function: nobody answers.
+   * Threads: from the thread of sandhost_execute, one at a time in a run. It may block: the command waits. */
+  const char *(*answer)(void *user, const struct sandhost_ask *ask);
+
+  /* What a command writes, as it appears, also what is over the cap of the result. command is the very pointer that
+   * sandhost_execute was given, so that commands at once can be told apart. stream: 1 stdout, 2 stderr. data are
+   * bytes; a character may be cut. Non-zero ends the command, as cancelled.
+   * Threads: from a thread of the library while the command's sandhost_execute runs, one at a time for each command. It
+   * may block: the command waits for it. */
+  int (*output)(void *user, const char *command, int stream, const void *data, size_t length);
+
+  /* One line about something that takes long, such as an image that is pulled.
+   * Threads: from any, one at a time for each command. */
+  void (*progress)(void *user, const char *line);
+};
+
+/* Starts a run and its row in the record. The sandbox itself is made by the first command. hooks: NULL: none. ret_run:
+ * must not be NULL; owned, given back with sandhost_run_end. A host has any number of runs at once.
+ * Errors: INVALID, those of sandhost_check, CONFIG (there is no execute tool: the reason is sandhost_tool's),
+ * RECORD. */
+SANDHOST_API int sandhost_run_start(sandhost *host, const struct sandhost_hooks *hooks,
+                                    sandhost_run **ret_run, char **ret_error);
+
+/* "run_" and 32 hex digits. Borrowed until sandhost_run_end; NULL for a NULL run. */
+SANDHOST_API const char *sandhost_run_id(const sandhost_run *run);
+
+/* Runs one command of the agent, with sh -c in the sandbox's working directory, after the policy allowed it and the
+ * workspace's files were copied in; what it changed is copied back. Blocks until all that is done.
+ * timeout_seconds: most that the command itself may take, at most the configuration's tool_call_timeout; 0: 60. The
+ * steps around it have limits of their own.
+ * ret_result: must not be NULL. JSON, as sandhost exec --json prints it: {"run_id", "trace_id", "status": "success" or
+ * "error", "data": {"exit_code", "stdout", "stderr", "timed_out", ...} or null, "message", "workspace_sync":
+ * {"copied_in", "written", "skipped"} or null}, and where they apply "governance_error_code", "error_type",
+ * "record_error".
+ *
+ * Whatever becomes of the command is a result, and OK: a command that fails, one that the policy denies, a sandbox that
+ * is lost, an empty command, a negative timeout. A failure means that there was no call at all, and nothing was
+ * recorded.
+ * Threads: several may execute in one run at once, and share the sandbox; asking, making the sandbox and each copy
+ * happen one after the other, commands run side by side.
+ * Errors: INVALID, STATE (the run is ending). */
+SANDHOST_API int sandhost_execute(sandhost_run *run, const char *command, int timeout_seconds,
+                                  char **ret_result, char **ret_error);
+
+/* Ends all commands of the run, as cancelled, and lets no more begin. Returns at once; sandhost_execute returns soon
+ * after. From any thread, from a hook, and from a signal handler. NULL: nothing. */
+SANDHOST_API void sandhost_cancel(sandhost_run *run);
+
+/* Waits for the run's commands, ends its sandbox, writes the end into the record and frees the run. The run is gone
+ * whatever is returned. Not from a hook.
+ * status: "completed", "failed" or "cancelled"; NULL: "cancelled" after sandhost_cancel, else "completed". Any other
+ * word is INVALID, and recorded as "failed". reason: for the record; NULL: none.
+ * Errors: INVALID, RECORD (the end could not be written). */
+SANDHOST_API int sandhost_run_end(sandhost_run *run, const char *status, const char *reason,
+                                  char **ret_error);
+
+/* ---- The record ------------------------------------------------------------------------------------------------- */
+
+/* Everything that happened in a run of this host's record, whichever program made it: JSON, the trajectory that
+ * sandhost show --json prints. run_id: the id, or a unique beginning of at least 8 characters. ret_json: must not be
+ * NULL. A run that goes on has evidence_status "partial".
+ * Errors: INVALID, NOT_FOUND, RECORD, CONFIG, and those of sandhost_check where the configuration names the
+ * record's file. */
+SANDHOST_API int sandhost_trajectory(sandhost *host, const char *run_id, char **ret_json,
+                                     char **ret_error);
+
+/* ---- The library ------------------------------------------------------------------------------------------------ */
+
+/* Frees a text that a function gave out. NULL: nothing. */
+SANDHOST_API void sandhost_free(void *text);
+
+/* "0.1.0". Constant. */
+SANDHOST_API const char *sandhost_version(void);
+
+#ifdef __cplusplus
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+}
+#endif
+
+#endif

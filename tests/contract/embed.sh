@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A program is built against what was installed, as a stranger would, and runs from wherever the prefix lies: a command
+# in bubblewrap, and a handler in place of a sandbox.
+set -euo pipefail
+if [ -n "${SANDHOST_SANITIZED:-}" ]; then
+  echo "a program of a stranger is not built with our sanitizers"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+
+fail() {
+  echo "$1"
+  shift
+  for file in "$@"; do echo "-- $file"; cat "$file"; done
+  exit 1
+}
+
+cmake --install "$SANDHOST_BUILD" --prefix "$prefix" >"$work/log" || fail "not installed" "$work/log"
+config=$(find "$prefix" -name sandhost.pc)
+# The file names the prefix of the build; this one lies elsewhere.
+flags() { PKG_CONFIG_PATH=$(dirname "$config") pkg-config --define-variable=prefix="$prefix" "$@" sandhost; }
+libdir=$(flags --variable=libdir)
+
+# The header: alone, in C and C++, and beside the providers' one in either order; it includes one header.
+strict=(-Wall -Wextra -Wpedantic -Wshadow -Werror -c -o "$work/alone.o")
+for includes in sandhost.h 'sandhost.h provider.h' 'provider.h sandhost.h'; do
+  for name in $includes; do echo "#include <sandhost/$name>"; done >"$work/alone.c"
+  cp "$work/alone.c" "$work/alone.cc"
+  for standard in c11 c17; do
+    # shellcheck disable=SC2046
+    cc -std=$standard $(flags --cflags) "${strict[@]}" "$work/alone.c"
+  done
+  for standard in c++11 c++17; do
+    # shellcheck disable=SC2046
+    c++ -std=$standard $(flags --cflags) "${strict[@]}" "$work/alone.cc"
+  done
+done
+included=$(grep -E '^ *# *include' "$prefix/include/sandhost/sandhost.h")
+[ "$included" = '#include <stddef.h>' ] || fail "sandhost.h includes: $included"
+
+# A name that the header declares is exported, and no other is.
+nm -D --defined-only "$libdir/libsandhost.so" | awk '$2 == "T" {sub(/@.*/, "", $3); print $3}' | sort >"$work/exported"
+grep -v '^ *#' "$prefix/include/sandhost/sandhost.h" | tr -d '\n' | grep -oE 'SANDHOST_API [^(]*\(' | grep -oE '[a-z_]+\($' | tr -d '(' |
+  sort >"$work/declared"
+diff "$work/declared" "$work/exported" >"$work/log" || fail "declared and exported differ" "$work/log"
+
+# shellcheck disable=SC2046
+cc -Wall -Wextra -Werror -o "$work/embed" "$SANDHOST_SOURCE/examples/embed.c" $(flags --cflags --libs) \
+  -Wl,-rpath,"$libdir"
+needed=$(readelf -d "$work/embed" | grep -o 'libsandhost[^]]*')
+[ "$needed" = libsandhost.so.0 ] || fail "the program needs: $needed"
+
+# Runs it in a folder of its own, and looks at what it printed and left.
+try() { # FOLDER LIBRARY_PATH
+  local at=$1
+  mkdir -p "$at/files"
+  printf '12345' >"$at/files/in.txt"
+  (cd "$at" && env -u SANDHOST_PLUGIN_PATH LD_LIBRARY_PATH="$2" "$work/embed" files record.db) >"$at/out" 2>"$at/err" ||
+    fail "the program failed" "$at/out" "$at/err"
+  [ "$(cat "$at/files/out.txt")" = 5 ] || fail "nothing came back" "$at/out" "$at/err"
+  [ "$(grep -c '"name":"execute"' "$at/out")" -eq 2 ] || fail "no tool" "$at/out"
+  grep -q '"status":"success","data":{"exit_code":0,"stdout":"5\\n","stderr":""' "$at/out" ||
+    fail "no result of bubblewrap" "$at/out" "$at/err"
+  grep -q '"stdout":"pretended\\n","stderr":"rm -rf /"' "$at/out" || fail "no result of the handler" "$at/out"
+  local runs
+  runs=$(grep -oE '"run_id":"run_[0-9a-f]{32}"' "$at/out" | sort -u | wc -l)
+  [ "$runs" -eq 2 ] || fail "$runs runs" "$at/out"
+}
+try "$work/installed" ''
+
+# The prefix is moved as a whole: what belongs to the library is found beside it.
+mv "$prefix" "$work/moved"
+try "$work/elsewhere" "$work/moved${libdir#"$prefix"}"

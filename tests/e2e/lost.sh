@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# A sandbox that dies under a command is told as lost; the next command gets a fresh one with the files copied in again.
+. "$(dirname "$0")/lib.bash"
+
+mark=99$$
+mkdir -p workspace/files
+echo from-workspace >workspace/files/in.txt
+mkfifo requests
+"$sandhost" session <requests >answers 2>err &
+session=$!
+exec 7>requests
+echo '{"id": 1, "command": "echo x > made; sleep '$mark'", "timeout": 100}' >&7
+for _ in $(seq 500); do
+  victim=$(pgrep -f "^sleep $mark\$" || true)
+  [ -n "$victim" ] && break
+  sleep 0.02
+done
+[ -n "$victim" ] || fail "the command did not start"
+# Up from the command to the sandbox's init: the process whose own namespace calls it 1.
+while [ "$(awk '/^NSpid:/ {print $NF}' "/proc/$victim/status")" != 1 ]; do
+  victim=$(awk '/^PPid:/ {print $2}' "/proc/$victim/status")
+done
+kill -KILL "$victim"
+for _ in $(seq 500); do # a command that is sent before the loss is noticed is lost with it
+  [ -s answers ] && break
+  sleep 0.02
+done
+echo '{"id": 2, "command": "cat in.txt; ls"}' >&7
+exec 7>&-
+code=0
+wait $session || code=$?
+out=$(head -n 1 answers) err=$(cat err)
+want_exit 0
+want_json true data sandbox_lost
+want_json false data timed_out
+want_json 137 data exit_code
+want_in_out 'The sandbox was lost during this command ('
+want_in_out 'Files created in it are gone; the next command runs in a fresh sandbox with the workspace files copied in again.'
+out=$(tail -n 1 answers)
+want_json 'from-workspace
+in.txt
+' data stdout
+run "$sandhost" show --json
+want_json 2 totals executions sessions
+want_json 2 totals executions commands
+want_json 1 totals executions failed
+want_json 0 totals executions timed_out
+[ "$(grep -o '"lost": *[a-z]*' <<<"$out" | tr -d ' ' | tr '\n' ' ')" = '"lost":true "lost":false ' ] || fail "which session was lost"

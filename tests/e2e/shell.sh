@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# The shell runs each line in one sandbox; files stay, and what fails is told.
+. "$(dirname "$0")/lib.bash"
+
+run_with 'echo one > f
+cat f
+cd /tmp
+
+exit 3 | false
+exit
+echo never' "$sandhost" shell
+want_exit 0
+want_out one
+want_in_err '[copied back: f]'
+want_in_err '[Command exited with 1]'
+want_file workspace/files/f one
+run "$sandhost" show --json
+want_json 4 totals executions commands
+want_json 1 totals executions sessions
+run "$sandhost" shell extra
+want_exit 2
+
+# At a terminal: a prompt, Ctrl-C ends the command and not the run.
+command -v script >/dev/null || skip "no script(1)"
+mkfifo keys
+script -qefc "$sandhost shell" /dev/null <keys >screen 2>&1 &
+terminal=$!
+exec 7>keys
+wait_for() {
+  for _ in $(seq 500); do
+    grep -qF "$1" screen && return
+    sleep 0.02
+  done
+  fail "the screen lacks '$1': $(cat screen)"
+}
+wait_for 'sandhost> '
+printf 'echo up; sleep 77%s\n' $$ >&7
+for _ in $(seq 500); do
+  pgrep -f "^sleep 77$$\$" >/dev/null && break
+  sleep 0.02
+done
+printf '\003' >&7
+wait_for 'Command exited with 130'
+printf 'echo still-$((40+2))\n' >&7
+wait_for 'still-42'
+printf 'exit\n' >&7
+exec 7>&-
+wait $terminal || fail "the shell ended with $?"
