@@ -137,6 +137,8 @@ SANDHOST_API int register_sandbox_provider_file(sandhost *host, const char *name
 /* Stands in for a command of the provider local_test, for tests of an agent. argv is NULL-terminated; what a model
  * runs is {"sh", "-c", command}. Returns the exit code, 0 to 255. What it prints goes to *ret_stdout and *ret_stderr,
  * which are NULL before: texts allocated with malloc (asprintf, strdup), freed by the library.
+ * It is not interrupted: when it is not back some seconds after its command is cancelled or out of time, the command is
+ * given up, and its sandbox is lost.
  * Threads: called from a thread of the library, for several commands at once. */
 typedef int (*sandhost_test_handler)(void *user, const char *const *argv, char **ret_stdout,
                                      char **ret_stderr);

@@ -115,8 +115,11 @@ static void background(Box *box, Verdict *verdict) {
           ran.out->str);
   }
   ran_clear(&ran);
-  want_run(box, "(while :; do echo beat >> beat; sleep 0.05; done) > /dev/null 2>&1 &", 0, "", verdict);
-  want_run(box, "rm -f beat; for i in $(seq 200); do test -s beat && exit 0; sleep 0.1; done; exit 1", 0, "", verdict);
+  want_run(box, "(while :; do echo beat >> beat; sleep 0.05; done) > /dev/null 2>&1 &", 0, "",
+           verdict);
+  want_run(box,
+           "rm -f beat; for i in $(seq 200); do test -s beat && exit 0; sleep 0.1; done; exit 1", 0,
+           "", verdict);
 }
 WITH_BOX(check_background, background)
 

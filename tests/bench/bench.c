@@ -64,8 +64,7 @@ static void compare_pair(const char *what, Sample ours, void *our_user, Sample b
 /* ---- Floors ---------------------------------------------------------------------------------------------------------- */
 
 static const char *sh_true[] = {"sh", "-c", "true", NULL};
-static const char *bwrap_true[] = {"bwrap", "--unshare-all", "--ro-bind", "/",
-                                         "/",     "true",          NULL};
+static const char *bwrap_true[] = {"bwrap", "--unshare-all", "--ro-bind", "/", "/", "true", NULL};
 
 static gint64 spawn_floor(void *user) {
   return floor_spawn(user);

@@ -345,14 +345,19 @@ static int32_t linked_create(struct sandhost_call *call, struct sandhost_instanc
   return SANDHOST_OK;
 }
 
+static const struct sandhost_host *linked_host; /* set by the entry, which is asked once */
+
+/* Prints, and for the command "wait" comes back only when it is cancelled. */
 static int32_t linked_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                               const struct sandhost_execute *request,
                               const struct sandhost_observer *observer,
                               struct sandhost_result *ret_result) {
-  (void)call;
   (void)sandbox;
-  (void)request;
   observer->output(observer->user, SANDHOST_STDOUT, "linked in", 9);
+  if (strcmp(request->argv[2].data, "wait") == 0) {
+    int32_t status = linked_host->wait(call, -1, 0, -1);
+    return linked_host->fail(call, status, (struct sandhost_text){.data = "gone", .length = 4});
+  }
   ret_result->ended = SANDHOST_ENDED_EXIT;
   ret_result->stdout_bytes = 9;
   return SANDHOST_OK;
@@ -405,15 +410,18 @@ static const struct sandhost_provider *linked_entry(const struct sandhost_host *
       .terminate = linked_terminate,
       .release = linked_release,
   };
-  (void)host;
+  linked_host = host;
   return &table;
 }
+
+#define LINKED_CONFIG                                                                              \
+  "{\"enable_workspace_files\": false,"                                                            \
+  " \"governance_config\": {\"sandbox_config\": {\"provider\": \"linked\"}}}"
 
 /* The name is refused until it is registered; then the same host works. */
 static void test_linked_provider(Fixture *fixture, gconstpointer data) {
   (void)data;
-  open_host(fixture, "{\"enable_workspace_files\": false,"
-                     " \"governance_config\": {\"sandbox_config\": {\"provider\": \"linked\"}}}");
+  open_host(fixture, LINKED_CONFIG);
   g_assert_cmpint(sandhost_check(fixture->host, NULL, NULL), ==, SANDHOST_STATUS_CONFIG);
   char *error = NULL;
   int status = register_sandbox_provider(fixture->host, "linked", linked_entry, &error);
@@ -572,21 +580,41 @@ static void test_side_by_side(Fixture *fixture, gconstpointer data) {
   end(run);
 }
 
+static int on_output_count(void *user, const char *command, int stream, const void *data,
+                           size_t length) {
+  Fixture *fixture = user;
+  (void)command;
+  (void)stream;
+  (void)data;
+  (void)length;
+  g_mutex_lock(&fixture->lock);
+  fixture->inside++;
+  g_cond_broadcast(&fixture->changed);
+  g_mutex_unlock(&fixture->lock);
+  return 0;
+}
+
+static gpointer execute_wait(gpointer run) {
+  return execute(run, "wait", 0);
+}
+
 static void test_cancel(Fixture *fixture, gconstpointer data) {
   (void)data;
-  open_host(fixture, TEST_CONFIG(""));
-  handle(fixture, wait_open);
-  sandhost_run *run = start(fixture, NULL);
-  GThread *thread = g_thread_new("one", execute_hello, run);
+  struct sandhost_hooks hooks = hooks_of(fixture);
+  hooks.output = on_output_count;
+  open_host(fixture, LINKED_CONFIG);
+  g_assert_cmpint(register_sandbox_provider(fixture->host, "linked", linked_entry, NULL), ==,
+                  SANDHOST_STATUS_OK);
+  sandhost_run *run = start(fixture, &hooks);
+  GThread *thread = g_thread_new("one", execute_wait, run);
   wait_inside(fixture, 1);
   sandhost_cancel(run);
-  g_autoptr(JsonObject) result = g_thread_join(thread); /* though the handler does not return */
+  g_autoptr(JsonObject) result = g_thread_join(thread);
   assert_message(result, "Tool execution cancelled");
   g_autoptr(JsonObject) later = execute(run, "hello", 0);
   assert_message(later, "Tool execution cancelled");
+  g_assert_cmpuint(fixture->inside, ==, 1); /* the later one never began */
   g_autofree char *id = g_strdup(sandhost_run_id(run));
-  open_gate(fixture);
-  wait_inside(fixture, 0);
   end(run);
 
   char *text = NULL;

@@ -48,11 +48,11 @@
 #define GUEST_NONCE 16u
 
 #define GUEST_HEADER 12u
-#define GUEST_MAX_FRAME (256u * 1024u)      /* payload of one frame */
-#define GUEST_MAX_PARAMETERS (16u << 20)    /* of one OPEN, all its frames together */
-#define GUEST_WINDOW (1u << 20)             /* DATA in flight per request and direction */
-#define GUEST_MAX_REQUESTS 256u             /* open at once; one more is SANDHOST_LIMIT */
-#define GUEST_MAX_MESSAGE 4096u             /* text of a DONE */
+#define GUEST_MAX_FRAME (256u * 1024u)   /* payload of one frame */
+#define GUEST_MAX_PARAMETERS (16u << 20) /* of one OPEN, all its frames together */
+#define GUEST_WINDOW (1u << 20)          /* DATA in flight per request and direction */
+#define GUEST_MAX_REQUESTS 256u          /* open at once; one more is SANDHOST_LIMIT */
+#define GUEST_MAX_MESSAGE 4096u          /* text of a DONE */
 
 enum guest_kind {
   GUEST_HELLO = 1,

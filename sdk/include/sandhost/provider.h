@@ -13,6 +13,8 @@
  * - Both tables and every struct that crosses begin with their byte size. Each side uses only the
  *   fields that lie within the smaller of the two sizes; fields are only ever appended. A size below
  *   that of this header's first release is refused.
+ * - Elements of an array (values, pairs, texts, paths, mounts, known files, enforces) never grow, since
+ *   both sides step by their size; only options have a stated distance (option_size).
  * - Zero means "not said" in every request, unless a member says otherwise.
  * - No memory changes owner. Arguments are borrowed until the call returns. Results go out through
  *   the host's sinks and setters, which copy. A handle is freed by the side that made it.
@@ -76,31 +78,31 @@ struct sandhost_sandbox;
  * a number that the host does not know counts as SANDHOST_INTERNAL. A command that exits with 3 is
  * a successful execute that carries 3. */
 #define SANDHOST_OK 0
-#define SANDHOST_INVALID 10          /* an argument, option or setting makes no sense */
-#define SANDHOST_UNSUPPORTED 20      /* this provider or this machine cannot do it */
-#define SANDHOST_UNAUTHENTICATED 30  /* credentials are missing or refused */
-#define SANDHOST_DENIED 40           /* the service or the system forbids it */
-#define SANDHOST_NOT_FOUND 50        /* the file, image or snapshot does not exist */
-#define SANDHOST_EXISTS 60           /* it exists already */
-#define SANDHOST_CONFLICT 70         /* its state does not allow it now */
-#define SANDHOST_LIMIT 80            /* a quota, size or count is exhausted */
-#define SANDHOST_RATE_LIMITED 90     /* too many requests; see retry_after */
-#define SANDHOST_UNAVAILABLE 100     /* not reachable, or missing on this machine */
-#define SANDHOST_TIMEOUT 110         /* the call's deadline passed */
-#define SANDHOST_CANCELLED 120       /* the caller cancelled, or a sink said stop */
-#define SANDHOST_LOST 130            /* the sandbox is gone; only terminate and release make sense */
-#define SANDHOST_PROTOCOL 140        /* the other side sent something that it must not */
+#define SANDHOST_INVALID 10         /* an argument, option or setting makes no sense */
+#define SANDHOST_UNSUPPORTED 20     /* this provider or this machine cannot do it */
+#define SANDHOST_UNAUTHENTICATED 30 /* credentials are missing or refused */
+#define SANDHOST_DENIED 40          /* the service or the system forbids it */
+#define SANDHOST_NOT_FOUND 50       /* the file, image or snapshot does not exist */
+#define SANDHOST_EXISTS 60          /* it exists already */
+#define SANDHOST_CONFLICT 70        /* its state does not allow it now */
+#define SANDHOST_LIMIT 80           /* a quota, size or count is exhausted */
+#define SANDHOST_RATE_LIMITED 90    /* too many requests; see retry_after */
+#define SANDHOST_UNAVAILABLE 100    /* not reachable, or missing on this machine */
+#define SANDHOST_TIMEOUT 110        /* the call's deadline passed */
+#define SANDHOST_CANCELLED 120      /* the caller cancelled, or a sink said stop */
+#define SANDHOST_LOST 130           /* the sandbox is gone; only terminate and release make sense */
+#define SANDHOST_PROTOCOL 140       /* the other side sent something that it must not */
 #define SANDHOST_NO_MEMORY 150
-#define SANDHOST_INTERNAL 160        /* a bug on this side */
+#define SANDHOST_INTERNAL 160 /* a bug on this side */
 
 /* ---- The host's table ----------------------------------------------------------------------- */
 
 /* What report may tell of a call. The value is text; a later value replaces an earlier one. */
-#define SANDHOST_REPORT_REF 10       /* create, attach: the service's own name of the sandbox */
-#define SANDHOST_REPORT_IMAGE 20     /* create: the image that it really runs */
-#define SANDHOST_REPORT_NETWORK 30   /* create: "checked", "unchecked" or "not required" */
-#define SANDHOST_REPORT_SNAPSHOT 40  /* snapshot: the id to create from later (required there) */
-#define SANDHOST_REPORT_LOST 50      /* any: why the sandbox is gone, for the person who reads it */
+#define SANDHOST_REPORT_REF 10      /* create, attach: the service's own name of the sandbox */
+#define SANDHOST_REPORT_IMAGE 20    /* create: the image that it really runs */
+#define SANDHOST_REPORT_NETWORK 30  /* create: "checked", "unchecked" or "not required" */
+#define SANDHOST_REPORT_SNAPSHOT 40 /* snapshot: the id to create from later (required there) */
+#define SANDHOST_REPORT_LOST 50     /* any: why the sandbox is gone, for the person who reads it */
 
 struct sandhost_failure { /* more about a failure than its text */
   size_t size;
@@ -113,7 +115,7 @@ struct sandhost_failure { /* more about a failure than its text */
 struct sandhost_host {
   size_t size;
   uint32_t minor;
-  uint32_t reserved; /* 0 */
+  uint32_t reserved;            /* 0 */
   struct sandhost_text version; /* the host's release, for messages to a service */
 
   /* When the operation must be back: absolute CLOCK_MONOTONIC nanoseconds, INT64_MAX for never.
@@ -185,43 +187,44 @@ struct sandhost_source {
 
 struct sandhost_option {
   size_t size;
-  const char *name;        /* lower-case letters, digits and _; begins with a letter */
+  const char *name; /* lower-case letters, digits and _; begins with a letter */
   uint32_t type;
   uint32_t flags;
-  const char *fallback;    /* default as text ("true", "600", "1g"); NULL: none */
-  const char *environment; /* variable that gives the value when the configuration does not; or NULL */
-  const char *choices;     /* the only values of a text, separated by |; or NULL: any */
-  const char *help;        /* one line: what it does */
+  const char *fallback; /* default as text ("true", "600", "1g"); NULL: none */
+  const char
+      *environment;    /* variable that gives the value when the configuration does not; or NULL */
+  const char *choices; /* the only values of a text, separated by |; or NULL: any */
+  const char *help;    /* one line: what it does */
 };
 
 /* A value that the host has checked against its option. */
 struct sandhost_value {
   size_t size;
-  uint32_t type; /* that of the option */
-  uint32_t set;  /* 0: neither given nor a fallback; the rest is then zero */
-  int64_t integer;                  /* INTEGER, SIZE in bytes, BOOLEAN 0 or 1 */
-  struct sandhost_text text;        /* TEXT */
+  uint32_t type;                     /* that of the option */
+  uint32_t set;                      /* 0: neither given nor a fallback; the rest is then zero */
+  int64_t integer;                   /* INTEGER, SIZE in bytes, BOOLEAN 0 or 1 */
+  struct sandhost_text text;         /* TEXT */
   const struct sandhost_pair *pairs; /* MAP: name and value; LIST: name only */
   size_t pair_count;
 };
 
 /* What a manifest may ask for. The host refuses a manifest that asks for a setting whose level is
  * none, before anything is started. */
-#define SANDHOST_SETTING_NETWORK_OFF 10    /* no network inside */
-#define SANDHOST_SETTING_NETWORK_ON 20     /* the network inside, when asked for */
+#define SANDHOST_SETTING_NETWORK_OFF 10 /* no network inside */
+#define SANDHOST_SETTING_NETWORK_ON 20  /* the network inside, when asked for */
 #define SANDHOST_SETTING_ALLOWED_HOSTS 30
 #define SANDHOST_SETTING_DENIED_HOSTS 40
 #define SANDHOST_SETTING_IMAGE 50
 #define SANDHOST_SETTING_CPU 60
 #define SANDHOST_SETTING_MEMORY 70
-#define SANDHOST_SETTING_PIDS 80           /* a limit on processes, asked for by an option */
+#define SANDHOST_SETTING_PIDS 80 /* a limit on processes, asked for by an option */
 #define SANDHOST_SETTING_GPU 90
-#define SANDHOST_SETTING_LIFETIME 100      /* resources.timeout_seconds */
+#define SANDHOST_SETTING_LIFETIME 100 /* resources.timeout_seconds */
 #define SANDHOST_SETTING_MOUNT 110
 #define SANDHOST_SETTING_SECRETS 120
 #define SANDHOST_SETTING_ENVIRONMENT 130
 #define SANDHOST_SETTING_SNAPSHOT 140
-#define SANDHOST_SETTING_FILES 150         /* commands cannot see the files of the machine */
+#define SANDHOST_SETTING_FILES 150 /* commands cannot see the files of the machine */
 
 #define SANDHOST_LEVEL_NONE 0
 #define SANDHOST_LEVEL_FORWARDED 10 /* passed on to a service, whose duty it is to keep or refuse */
@@ -261,8 +264,8 @@ struct sandhost_open {
 
 struct sandhost_network {
   size_t size;
-  uint32_t mode;     /* SANDHOST_NETWORK_*; never 0 */
-  uint32_t reserved; /* 0 */
+  uint32_t mode;                             /* SANDHOST_NETWORK_*; never 0 */
+  uint32_t reserved;                         /* 0 */
   const struct sandhost_text *allowed_hosts; /* only with a level for it */
   size_t allowed_count;
   const struct sandhost_text *denied_hosts;
@@ -279,39 +282,42 @@ struct sandhost_mount {
 
 struct sandhost_create {
   size_t size;
-  struct sandhost_text key;    /* chosen by the host; the same key again means the same sandbox */
-  struct sandhost_text run_id; /* the owner; goes on the remote object as a label, so that sweep finds
+  struct sandhost_text key; /* chosen by the host; the same key again means the same sandbox */
+  struct sandhost_text
+      run_id; /* the owner; goes on the remote object as a label, so that sweep finds
                                 * it */
-  struct sandhost_text image;  /* empty: the provider's own */
-  struct sandhost_text snapshot; /* an id of snapshot to start from; empty: none */
-  struct sandhost_path working_dir; /* absolute; exists and is writable when create returns */
+  struct sandhost_text image;             /* empty: the provider's own */
+  struct sandhost_text snapshot;          /* an id of snapshot to start from; empty: none */
+  struct sandhost_path working_dir;       /* absolute; exists and is writable when create returns */
   const struct sandhost_network *network; /* never NULL */
   const struct sandhost_pair *environment; /* the only variables that the manifest adds */
   size_t environment_count;
   const struct sandhost_mount *mounts;
   size_t mount_count;
-  uint64_t cpu_millis;   /* thousandths of a CPU */
+  uint64_t cpu_millis; /* thousandths of a CPU */
   uint64_t memory_bytes;
-  int64_t lifetime;      /* nanoseconds */
-  uint32_t gpu;          /* 1: wanted */
-  uint32_t reserved;     /* 0 */
+  int64_t lifetime;  /* nanoseconds */
+  uint32_t gpu;      /* 1: wanted */
+  uint32_t reserved; /* 0 */
 };
 
-#define SANDHOST_EXECUTE_STDIN 0x1u /* the observer's input is the command's stdin; else it is empty */
+#define SANDHOST_EXECUTE_STDIN                                                                     \
+  0x1u /* the observer's input is the command's stdin; else it is empty */
 
 struct sandhost_execute {
   size_t size;
   const struct sandhost_text *argv; /* at least one, argv[0] not empty; may hold any byte but NUL */
   size_t argc;
-  struct sandhost_path cwd; /* absolute; empty: the sandbox's working directory */
+  struct sandhost_path cwd;                /* absolute; empty: the sandbox's working directory */
   const struct sandhost_pair *environment; /* added to the sandbox's own for this command */
   size_t environment_count;
-  int64_t limit;             /* nanoseconds from the command's start; 0: none. At the limit the whole
+  int64_t limit; /* nanoseconds from the command's start; 0: none. At the limit the whole
                               * tree that the command started is killed, and the result says so */
-  uint64_t max_output_bytes; /* per stream: what the observer gets at most; 0: everything. The rest is
+  uint64_t
+      max_output_bytes; /* per stream: what the observer gets at most; 0: everything. The rest is
                               * read, counted and dropped, so that the command does not block */
-  uint32_t flags;            /* SANDHOST_EXECUTE_*; an unknown bit is SANDHOST_INVALID */
-  uint32_t reserved;         /* 0 */
+  uint32_t flags;       /* SANDHOST_EXECUTE_*; an unknown bit is SANDHOST_INVALID */
+  uint32_t reserved;    /* 0 */
 };
 
 #define SANDHOST_STDOUT 1
@@ -353,14 +359,15 @@ struct sandhost_result {
   int32_t reserved;      /* 0 */
   uint64_t stdout_bytes; /* what the command wrote, delivered or not */
   uint64_t stderr_bytes;
-  int64_t duration;      /* nanoseconds, as the provider saw it; 0: unknown */
-  int64_t user_time;     /* nanoseconds of the command and the children it waited for; 0: unknown */
+  int64_t duration;  /* nanoseconds, as the provider saw it; 0: unknown */
+  int64_t user_time; /* nanoseconds of the command and the children it waited for; 0: unknown */
   int64_t system_time;
-  uint64_t max_rss;      /* bytes of its largest process; 0: unknown */
+  uint64_t max_rss; /* bytes of its largest process; 0: unknown */
 };
 
-#define SANDHOST_KIND_FILE 10     /* a regular file */
-#define SANDHOST_KIND_CHECKOUT 20 /* a folder below the root that holds .git; nothing in it is listed */
+#define SANDHOST_KIND_FILE 10 /* a regular file */
+#define SANDHOST_KIND_CHECKOUT                                                                     \
+  20 /* a folder below the root that holds .git; nothing in it is listed */
 
 #define SANDHOST_ENTRY_SHA256 0x1u /* sha256 is filled */
 
@@ -383,7 +390,7 @@ struct sandhost_known { /* a file of which the caller has the content already */
 
 struct sandhost_changes {
   size_t size;
-  struct sandhost_path root; /* absolute folder */
+  struct sandhost_path root;          /* absolute folder */
   const struct sandhost_known *known; /* sorted by path as bytes, no path twice */
   size_t known_count;
   uint64_t max_hash_bytes; /* a larger file is listed without a hash; 0: no limit */
@@ -409,11 +416,11 @@ struct sandhost_probe {
 
 struct sandhost_sweep {
   size_t size;
-  struct sandhost_text run_id; /* only sandboxes of this run; empty: of any run of sandhost */
+  struct sandhost_text run_id;      /* only sandboxes of this run; empty: of any run of sandhost */
   const struct sandhost_text *keep; /* refs that are still valid; never touched */
   size_t keep_count;
-  int64_t min_age; /* nanoseconds: leave younger ones alone */
-  int32_t dry_run; /* 1: list only */
+  int64_t min_age;  /* nanoseconds: leave younger ones alone */
+  int32_t dry_run;  /* 1: list only */
   int32_t reserved; /* 0 */
 };
 
@@ -435,13 +442,13 @@ struct sandhost_orphan_sink {
 /* ---- The provider's table ------------------------------------------------------------------- */
 
 struct sandhost_provider {
-  size_t size;    /* sizeof(struct sandhost_provider) as the author compiled it */
-  uint32_t minor; /* SANDHOST_ABI_MINOR */
-  uint32_t threads; /* SANDHOST_THREADS_* */
-  uint32_t flags;   /* SANDHOST_PROVIDER_*; an unknown bit is refused */
+  size_t size;       /* sizeof(struct sandhost_provider) as the author compiled it */
+  uint32_t minor;    /* SANDHOST_ABI_MINOR */
+  uint32_t threads;  /* SANDHOST_THREADS_* */
+  uint32_t flags;    /* SANDHOST_PROVIDER_*; an unknown bit is refused */
   uint32_t reserved; /* 0 */
 
-  const char *name;    /* lower-case letters, digits, - and _; 1 to 32; begins with a letter; the file
+  const char *name; /* lower-case letters, digits, - and _; 1 to 32; begins with a letter; the file
                         * is named sandhost-NAME.so */
   const char *version; /* of the plugin, for people */
   const char *summary; /* one line */
@@ -543,8 +550,8 @@ struct sandhost_provider {
    * One that is missing, or no regular file any more, is left out. The names are below dir.
    * Default: the host reads file by file. */
   int32_t (*download)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                      struct sandhost_path dir, const struct sandhost_path *names, size_t name_count,
-                      const struct sandhost_sink *tar);
+                      struct sandhost_path dir, const struct sandhost_path *names,
+                      size_t name_count, const struct sandhost_sink *tar);
 
   /* changes: lists, sorted by nothing in particular, every regular file below root whose content is
    * not the one that known holds for its path, and every checkout. Hidden files and folders (a
