@@ -3,6 +3,8 @@
 #ifndef SANDHOST_API_API_PRIVATE_H
 #define SANDHOST_API_API_PRIVATE_H
 
+#include <pthread.h>
+
 #include "record/record.h"
 #include "run/harness.h"
 #include "sandhost.h"
@@ -15,9 +17,9 @@ struct sandhost {
   char *record_path;
   ProviderRegistry *registry;
 
-  GMutex lock;      /* guards what follows; held while it is made, not while it is used */
-  Harness *harness; /* NULL: not checked yet. Does not change once made */
-  Record *record;   /* NULL: not needed yet. Does not change once made */
+  pthread_mutex_t lock; /* guards what follows; held while it is made, not while it is used */
+  Harness *harness;     /* NULL: not checked yet. Does not change once made */
+  Record *record;       /* NULL: not needed yet. Does not change once made */
 };
 
 sandhost *host_ref(sandhost *host);

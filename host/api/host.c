@@ -31,7 +31,7 @@ static char *absolute(const char *path) {
 static sandhost *host_new(const struct sandhost_settings *settings) {
   sandhost *host = g_new0(sandhost, 1);
   host->references = 1;
-  g_mutex_init(&host->lock);
+  pthread_mutex_init(&host->lock, NULL);
   host->workspace = absolute(settings->workspace);
   host->provider = g_strdup(settings->provider);
   host->record_path = absolute(settings->record);
@@ -82,7 +82,7 @@ void host_unref(sandhost *host) {
   g_free(host->workspace);
   g_free(host->provider);
   g_free(host->record_path);
-  g_mutex_clear(&host->lock);
+  pthread_mutex_destroy(&host->lock);
   g_free(host);
 }
 
@@ -135,12 +135,12 @@ static Harness *make_harness(sandhost *host, GError **error) {
 }
 
 const Harness *host_harness(sandhost *host, GError **error) {
-  g_mutex_lock(&host->lock);
+  pthread_mutex_lock(&host->lock);
   if (!host->harness) {
     host->harness = make_harness(host, error);
   }
   const Harness *harness = host->harness;
-  g_mutex_unlock(&host->lock);
+  pthread_mutex_unlock(&host->lock);
   return harness;
 }
 
@@ -191,10 +191,10 @@ static gboolean add_file(sandhost *host, const char *name, const void *what, GEr
 static int add_provider(sandhost *host, const char *name, Registration registration,
                         const void *what, char **ret_error) {
   g_autoptr(GError) error = NULL;
-  g_mutex_lock(&host->lock);
+  pthread_mutex_lock(&host->lock);
   gboolean late = host->harness != NULL;
   gboolean ok = !late && registration(host, name, what, &error);
-  g_mutex_unlock(&host->lock);
+  pthread_mutex_unlock(&host->lock);
   if (late) {
     return api_refuse(SANDHOST_STATUS_STATE,
                       "a provider must be registered before the host is checked or used",
@@ -250,12 +250,12 @@ Record *host_record(sandhost *host, GError **error) {
   if (!choose_record(host, &path, error)) {
     return NULL;
   }
-  g_mutex_lock(&host->lock);
+  pthread_mutex_lock(&host->lock);
   if (!host->record) {
     host->record = record_open(path, error);
   }
   Record *record = host->record;
-  g_mutex_unlock(&host->lock);
+  pthread_mutex_unlock(&host->lock);
   return record;
 }
 

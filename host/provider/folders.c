@@ -6,6 +6,8 @@
 #include "provider/folders.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,14 +35,39 @@ static guint components(const char *relative) {
   return count;
 }
 
-/* The prefix that a shared library with this code lies in: LIBDIR is what the providers' folder begins with. */
-static char *prefix_of_library(const char *program) {
-  static const char here = 0; /* an address of this code */
-  Dl_info info;
-  if (!dladdr(&here, &info) || !info.dli_fname || info.dli_fname[0] != '/') {
+/* The file that an address was loaded from, as the kernel knows it. Owned; NULL: not known. */
+static char *mapped_file(const void *address) {
+  g_autofree char *maps = NULL;
+  if (!g_file_get_contents("/proc/self/maps", &maps, NULL, NULL)) {
     return NULL;
   }
-  g_autofree char *library = realpath(info.dli_fname, NULL);
+  g_auto(GStrv) lines = g_strsplit(maps, "\n", -1);
+  for (gsize i = 0; lines[i]; i++) {
+    uintptr_t from = 0;
+    uintptr_t to = 0;
+    if (sscanf(lines[i], "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 && (uintptr_t)address >= from &&
+        (uintptr_t)address < to) {
+      return g_strdup(strchr(lines[i], '/')); /* nothing before the path has a slash */
+    }
+  }
+  return NULL;
+}
+
+/* The file with this code. A library that was found along a relative path has a relative name, of a folder that need
+ * not be the current one any more. Owned; NULL: not known. */
+static char *own_file(void) {
+  static const char here = 0; /* an address of this code */
+  Dl_info info;
+  if (dladdr(&here, &info) && info.dli_fname && info.dli_fname[0] == '/') {
+    return g_strdup(info.dli_fname);
+  }
+  return mapped_file(&here);
+}
+
+/* The prefix that a shared library with this code lies in: LIBDIR is what the providers' folder begins with. */
+static char *prefix_of_library(const char *program) {
+  g_autofree char *file = own_file();
+  g_autofree char *library = file ? realpath(file, NULL) : NULL;
   if (!library || g_strcmp0(library, program) == 0) {
     return NULL;
   }

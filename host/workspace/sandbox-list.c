@@ -22,7 +22,7 @@ static int32_t refuse(SandboxList *list, const char *what, const char *path) {
   if (!list->error) {
     g_autofree char *valid = g_utf8_make_valid(path, -1);
     g_set_error(&list->error, SANDHOST_ERROR, SANDHOST_ERROR_WORKSPACE,
-                "could not read the sandbox's files: %s: '%.200s'", what, valid);
+                "could not read the sandbox's files: %s: '%s'", what, valid);
   }
   return SANDHOST_CANCELLED;
 }

@@ -199,6 +199,10 @@ static void fill_tail(Layout *layout) {
     use_program_folder(layout, program_folders[i]);
   }
   add(tail, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", NULL);
+  /* It lists the keys of the user, who is not another one for being in a namespace. */
+  if (access("/proc/keys", F_OK) == 0) {
+    add(tail, "--ro-bind", "/dev/null", "/proc/keys", NULL);
+  }
   add_memory(tail, "/dev/shm", "1777", layout->tmp_size);
   add(tail, "--dir", "/etc", "--dir", "/var", NULL);
   for_each_match(layout, folder_patterns, G_N_ELEMENTS(folder_patterns), use_folder);

@@ -54,11 +54,11 @@ needed=$(readelf -d "$work/embed" | grep -o 'libsandhost[^]]*')
 [ "$needed" = libsandhost.so.0 ] || fail "the program needs: $needed"
 
 # Runs it in a folder of its own, and looks at what it printed and left.
-try() { # FOLDER LIBRARY_PATH
+try() { # FOLDER [LIBRARY_PATH]
   local at=$1
   mkdir -p "$at/files"
   printf '12345' >"$at/files/in.txt"
-  (cd "$at" && env -u SANDHOST_PLUGIN_PATH LD_LIBRARY_PATH="$2" "$work/embed" files record.db) >"$at/out" 2>"$at/err" ||
+  (cd "$at" && env -u SANDHOST_PLUGIN_PATH ${2:+LD_LIBRARY_PATH="$2"} "$work/embed" files record.db) >"$at/out" 2>"$at/err" ||
     fail "the program failed" "$at/out" "$at/err"
   [ "$(cat "$at/files/out.txt")" = 5 ] || fail "nothing came back" "$at/out" "$at/err"
   [ "$(grep -c '"name":"execute"' "$at/out")" -eq 2 ] || fail "no tool" "$at/out"
@@ -69,8 +69,11 @@ try() { # FOLDER LIBRARY_PATH
   runs=$(grep -oE '"run_id":"run_[0-9a-f]{32}"' "$at/out" | sort -u | wc -l)
   [ "$runs" -eq 2 ] || fail "$runs runs" "$at/out"
 }
-try "$work/installed" ''
+try "$work/installed" ""
 
 # The prefix is moved as a whole: what belongs to the library is found beside it.
 mv "$prefix" "$work/moved"
 try "$work/elsewhere" "$work/moved${libdir#"$prefix"}"
+
+# So it is when the library was found along a relative path.
+try "$work/relative" "../moved${libdir#"$prefix"}"

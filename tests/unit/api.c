@@ -2,10 +2,10 @@
 /* api.c: libsandhost as a program sees it, on local_test: no sandbox is needed here. embed.sh uses a real one. */
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <pthread.h>
 #include <string.h>
 
-#include <sandhost/provider.h>
-
+#include "api-linked.h"
 #include "base/json.h"
 #include "sandhost.h"
 
@@ -24,8 +24,8 @@ typedef struct {
   char *folder;
   char *record;
   sandhost *host;
-  GMutex lock;
-  GCond changed;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
   guint inside; /* handlers that wait now */
   gboolean open;
   GString *seen; /* what hooks were told */
@@ -43,8 +43,8 @@ static void set_up(Fixture *fixture, gconstpointer data) {
   fixture->folder = g_dir_make_tmp("sandhost-api-XXXXXX", NULL);
   fixture->record = g_build_filename(fixture->folder, "record.db", NULL);
   fixture->seen = g_string_new(NULL);
-  g_mutex_init(&fixture->lock);
-  g_cond_init(&fixture->changed);
+  pthread_mutex_init(&fixture->lock, NULL);
+  pthread_cond_init(&fixture->changed, NULL);
 }
 
 static void tear_down(Fixture *fixture, gconstpointer data) {
@@ -58,8 +58,8 @@ static void tear_down(Fixture *fixture, gconstpointer data) {
   }
   g_assert_cmpint(g_rmdir(fixture->folder), ==, 0);
   g_string_free(fixture->seen, TRUE);
-  g_mutex_clear(&fixture->lock);
-  g_cond_clear(&fixture->changed);
+  pthread_mutex_destroy(&fixture->lock);
+  pthread_cond_destroy(&fixture->changed);
   g_free(fixture->record);
   g_free(fixture->folder);
 }
@@ -127,13 +127,13 @@ static int say(void *user, const char *const *argv, char **ret_stdout, char **re
 static int meet(void *user, const char *const *argv, char **ret_stdout, char **ret_stderr) {
   Fixture *fixture = user;
   (void)ret_stderr;
-  g_mutex_lock(&fixture->lock);
+  pthread_mutex_lock(&fixture->lock);
   fixture->inside++;
-  g_cond_broadcast(&fixture->changed);
+  pthread_cond_broadcast(&fixture->changed);
   while (fixture->inside < 2) {
-    g_cond_wait(&fixture->changed, &fixture->lock);
+    pthread_cond_wait(&fixture->changed, &fixture->lock);
   }
-  g_mutex_unlock(&fixture->lock);
+  pthread_mutex_unlock(&fixture->lock);
   *ret_stdout = strdup(argv[2]);
   return 0;
 }
@@ -144,31 +144,31 @@ static int wait_open(void *user, const char *const *argv, char **ret_stdout, cha
   (void)argv;
   (void)ret_stdout;
   (void)ret_stderr;
-  g_mutex_lock(&fixture->lock);
+  pthread_mutex_lock(&fixture->lock);
   fixture->inside++;
-  g_cond_broadcast(&fixture->changed);
+  pthread_cond_broadcast(&fixture->changed);
   while (!fixture->open) {
-    g_cond_wait(&fixture->changed, &fixture->lock);
+    pthread_cond_wait(&fixture->changed, &fixture->lock);
   }
   fixture->inside--;
-  g_cond_broadcast(&fixture->changed);
-  g_mutex_unlock(&fixture->lock);
+  pthread_cond_broadcast(&fixture->changed);
+  pthread_mutex_unlock(&fixture->lock);
   return 0;
 }
 
 static void wait_inside(Fixture *fixture, guint wanted) {
-  g_mutex_lock(&fixture->lock);
+  pthread_mutex_lock(&fixture->lock);
   while (fixture->inside != wanted) {
-    g_cond_wait(&fixture->changed, &fixture->lock);
+    pthread_cond_wait(&fixture->changed, &fixture->lock);
   }
-  g_mutex_unlock(&fixture->lock);
+  pthread_mutex_unlock(&fixture->lock);
 }
 
 static void open_gate(Fixture *fixture) {
-  g_mutex_lock(&fixture->lock);
+  pthread_mutex_lock(&fixture->lock);
   fixture->open = TRUE;
-  g_cond_broadcast(&fixture->changed);
-  g_mutex_unlock(&fixture->lock);
+  pthread_cond_broadcast(&fixture->changed);
+  pthread_mutex_unlock(&fixture->lock);
 }
 
 static const char *on_ask(void *user, const struct sandhost_ask *ask) {
@@ -322,97 +322,6 @@ static void test_no_tool(Fixture *fixture, gconstpointer data) {
 }
 
 /* ---- Providers -------------------------------------------------------------------------------------------------- */
-
-static int32_t linked_open(struct sandhost_call *call, const struct sandhost_open *request,
-                           struct sandhost_instance **ret_instance) {
-  (void)call;
-  (void)request;
-  *ret_instance = (struct sandhost_instance *)g_malloc(1);
-  return SANDHOST_OK;
-}
-
-static void linked_close(struct sandhost_instance *instance) {
-  g_free(instance);
-}
-
-static int32_t linked_create(struct sandhost_call *call, struct sandhost_instance *instance,
-                             const struct sandhost_create *request,
-                             struct sandhost_sandbox **ret_sandbox) {
-  (void)call;
-  (void)instance;
-  (void)request;
-  *ret_sandbox = (struct sandhost_sandbox *)g_malloc(1);
-  return SANDHOST_OK;
-}
-
-static const struct sandhost_host *linked_host; /* set by the entry, which is asked once */
-
-/* Prints, and for the command "wait" comes back only when it is cancelled. */
-static int32_t linked_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                              const struct sandhost_execute *request,
-                              const struct sandhost_observer *observer,
-                              struct sandhost_result *ret_result) {
-  (void)sandbox;
-  observer->output(observer->user, SANDHOST_STDOUT, "linked in", 9);
-  if (strcmp(request->argv[2].data, "wait") == 0) {
-    int32_t status = linked_host->wait(call, -1, 0, -1);
-    return linked_host->fail(call, status, (struct sandhost_text){.data = "gone", .length = 4});
-  }
-  ret_result->ended = SANDHOST_ENDED_EXIT;
-  ret_result->stdout_bytes = 9;
-  return SANDHOST_OK;
-}
-
-static int32_t linked_read(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                           struct sandhost_path path, const struct sandhost_sink *sink) {
-  (void)call;
-  (void)sandbox;
-  (void)path;
-  (void)sink;
-  return SANDHOST_NOT_FOUND;
-}
-
-static int32_t linked_write(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                            struct sandhost_path path, uint32_t mode,
-                            const struct sandhost_source *source) {
-  (void)call;
-  (void)sandbox;
-  (void)path;
-  (void)mode;
-  (void)source;
-  return SANDHOST_OK;
-}
-
-static int32_t linked_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
-  (void)call;
-  (void)sandbox;
-  return SANDHOST_OK;
-}
-
-static void linked_release(struct sandhost_sandbox *sandbox) {
-  g_free(sandbox);
-}
-
-static const struct sandhost_provider *linked_entry(const struct sandhost_host *host) {
-  static const struct sandhost_provider table = {
-      .size = sizeof table,
-      .minor = SANDHOST_ABI_MINOR,
-      .threads = SANDHOST_THREADS_PARALLEL,
-      .name = "linked",
-      .version = "1",
-      .summary = "prints where it is",
-      .open = linked_open,
-      .close = linked_close,
-      .create = linked_create,
-      .execute = linked_execute,
-      .read_file = linked_read,
-      .write_file = linked_write,
-      .terminate = linked_terminate,
-      .release = linked_release,
-  };
-  linked_host = host;
-  return &table;
-}
 
 #define LINKED_CONFIG                                                                              \
   "{\"enable_workspace_files\": false,"                                                            \
@@ -587,10 +496,10 @@ static int on_output_count(void *user, const char *command, int stream, const vo
   (void)stream;
   (void)data;
   (void)length;
-  g_mutex_lock(&fixture->lock);
+  pthread_mutex_lock(&fixture->lock);
   fixture->inside++;
-  g_cond_broadcast(&fixture->changed);
-  g_mutex_unlock(&fixture->lock);
+  pthread_cond_broadcast(&fixture->changed);
+  pthread_mutex_unlock(&fixture->lock);
   return 0;
 }
 

@@ -120,7 +120,7 @@ def read_kernel():
             lines = file.read().splitlines()
         say("lines of /proc/keys that name the host's", sum(FACTS["key"] in line for line in lines) or "none")
     except OSError as error:
-        say("lines of /proc/keys that name the host's", "none" if error.errno == 2 else name_of(error.errno))
+        say("lines of /proc/keys that name the host's", "none" if error.errno in (2, 13) else name_of(error.errno))
 
 
 # ---- Who it is -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-seconds, words = float(sys.argv[1]), sys.argv[2:]
+seconds, words = int(sys.argv[1]), sys.argv[2:]
 with subprocess.Popen([words[0], "session", *words[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as host:
     for number, line in enumerate(sys.stdin):
         host.stdin.write(json.dumps({"id": number, "command": json.loads(line), "timeout": seconds}) + "\n")

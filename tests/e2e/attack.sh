@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+# A hostile command in a bubblewrap sandbox, as root and as an ordinary user: it reaches nothing of the host, and what it
+# does to itself ends with a result that is true. Prints each attempt with its outcome when ATTACK_VERBOSE is set.
+. "$(dirname "$0")/lib.bash"
+
+attacks=$SANDHOST_SOURCE/tests/e2e/attack
+python=$(command -v python3)
+[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3 for the inside"
+[ -z "$SANDHOST_SANITIZED" ] || skip "the attempts are about the sandbox, not the host's memory"
+limit() { timeout --kill-after 5 "$@"; } # a hang is a failure, too
+
+# ---- Who runs it -------------------------------------------------------------------------------------------------------
+
+# The ordinary user gets a copy of the programs: the build may lie where that user cannot go.
+chmod 755 "$work"
+as=() # words before each program
+become_user() {
+  local built
+  mkdir "$work/prefix"
+  for built in bin/sandhost lib libexec; do
+    mkdir -p "$work/prefix/$(dirname $built)"
+    cp -rL "$SANDHOST_BUILD/$built" "$work/prefix/$(dirname $built)/"
+  done
+  find "$work/prefix" -name '*.a' -delete
+  chmod -R a+rX "$work/prefix"
+  mkdir -p "$work/user"
+  chown 12345:12345 "$work/user"
+  chmod 755 "$work/user"
+  sandhost=$work/prefix/bin/sandhost
+  attacks=$work/attacks
+  cp -r "$SANDHOST_SOURCE/tests/e2e/attack" "$attacks"
+  chmod -R a+rX "$attacks"
+  python=/usr/bin/python3
+  as=(setpriv --reuid 12345 --regid 12345 --clear-groups --inh-caps=-all)
+  export HOME=$work/user SANDHOST_STATE_DIR=$work/user/state
+  cd "$work/user"
+}
+
+fresh() { # an empty workspace, of who runs the host
+  rm -rf files facts agent.json
+  mkdir files
+  [ ${#as[@]} -eq 0 ] || chown 12345:12345 files
+}
+
+config() { # MANIFEST [OPTIONS]
+  cat >agent.json <<JSON
+{"governance_config": {"profile": "interactive-dev", "sandbox_config": {"provider": "bubblewrap", "options": {${2:-}}},
+                       "sandbox_manifest": {$1}}}
+JSON
+  chmod a+r agent.json
+}
+
+inside() { # WORDS OF EXEC...
+  run limit 120 "${as[@]}" "$sandhost" exec -w files "$@"
+}
+
+# Runs commands one after the other in one sandbox; their answers are $answers, to be asked with: answer N KEY
+session() { # SECONDS-PER-COMMAND COMMAND...
+  local seconds=$1
+  shift
+  code=0
+  answers=$("$python" -c 'import json, sys; [print(json.dumps(word)) for word in sys.argv[1:]]' "$@" |
+    limit 200 "${as[@]}" "$python" "$attacks/drive.py" "$seconds" "$sandhost" -w files --config agent.json --yes 2>"$work/.err") || code=$?
+  err=$(cat "$work/.err")
+  out=$answers
+  [ "$(wc -l <<<"$answers")" -eq $# ] || fail "$# commands, but not as many answers"
+}
+answer() { # NUMBER KEY VALUE
+  local got
+  got=$(sed -n "$(($1 + 1))p" <<<"$answers" | python3 -c 'import json, sys; value = json.load(sys.stdin)[sys.argv[1]]
+print(value if isinstance(value, str) else json.dumps(value), end="")' "$2")
+  [[ $got == $3 ]] || fail "answer $1: $2 is '$got' instead of '$3'"
+}
+
+said() { echo "$who: $*"; }
+
+# ---- Attempts that have to be refused ------------------------------------------------------------------------------------
+
+refused_attempts() {
+  fresh
+  cp "$attacks"/{attempts,system}.py files/
+  run limit 300 "${as[@]}" "$python" "$attacks/outside.py" "$PWD" "$sandhost" exec -q -t 200 -w files -- \
+    'python3 -B attempts.py'
+  want_exit 0
+  want_in_err 'reached from inside: nothing'
+  [ -z "${ATTACK_VERBOSE:-}" ] || printf '%s\n' "$out"
+  printf '%s\n' "$out" >"$work/attempts"
+  python3 "$attacks/judge.py" "$attacks/expected.txt" "$attacks/attempts.py" <"$work/attempts" >"$work/judged" ||
+    fail "$(cat "$work/judged")"
+  said "$(cat "$work/judged")"
+}
+
+# With the network on the sandbox is in the host's network namespace, with its ports and its abstract sockets: the manual
+# says so, and this is where it shows. All else stays shut.
+network_on() {
+  fresh
+  config '"network_policy": {"default": "allow"}'
+  cp "$attacks"/{attempts,system}.py files/
+  run limit 120 "${as[@]}" "$python" "$attacks/outside.py" "$PWD" --reached "$sandhost" exec -q -y --config agent.json -w files -- \
+    'python3 -B attempts.py host_sockets odd_sockets see_variables host_ipc'
+  want_exit 0
+  want_in_out 'host_sockets: abstract socket: DONE'
+  want_in_out 'host_sockets: port on 127.0.0.1: DONE'
+  want_in_out 'host_sockets: socket in a folder: ENOENT'
+  want_in_out 'odd_sockets: AF_PACKET: EAFNOSUPPORT'
+  want_in_out 'odd_sockets: AF_INET raw: EPERM'
+  want_in_out 'odd_sockets: AF_VSOCK: EAFNOSUPPORT'
+  want_in_out 'odd_sockets: AF_NETLINK generic: EPROTONOSUPPORT'
+  want_in_out "see_variables: the host's secret: not seen"
+  want_in_out 'host_ipc: shared memory by its key: ENOENT'
+  said "network on: ports and abstract sockets of the host are reached, as documented; nothing else"
+}
+
+# The host has a terminal, with a line typed ahead; inside there is none, and nothing is typed into it.
+host_terminal() {
+  command -v script >/dev/null || { said "no script(1): not tried at a terminal" && return; }
+  fresh
+  cp "$attacks"/{attempts,system}.py files/
+  echo '{"outside": "/nowhere", "key": "", "secret": "x"}' >files/facts.json
+  run limit 60 "${as[@]}" script -qec "'$sandhost' exec -q -w files -- 'python3 -B attempts.py terminal see_descriptors'" /dev/null
+  out=${out//$'\r'/}
+  want_exit 0
+  want_in_out 'terminal: open /dev/tty: ENXIO'
+  want_in_out 'terminal: terminal among 0, 1 and 2: no'
+  want_in_out 'terminal: TIOCSTI: EPERM'
+  want_in_out 'terminal: TIOCLINUX: EPERM'
+  want_in_out 'terminal: TIOCSTI with upper bits: EPERM'
+  said "at a terminal: none inside"
+}
+
+# ---- The guest and its keepers -------------------------------------------------------------------------------------------
+
+# Whatever the commands kill: what they answer is true, and the next one is served, by the same sandbox or by another.
+killed_keepers() {
+  fresh
+  config ''
+  session 4 'kill -9 1; kill -STOP 1; echo still here' \
+    'kill -9 -1; echo after' 'echo served' \
+    'kill -9 $PPID; echo told; exit 5' 'echo served again' \
+    'kill -9 $PPID $$' 'echo served once more' \
+    'kill -STOP $PPID; sleep 60' 'echo in time' \
+    'kill -STOP -1' 'echo in time again' \
+    '(trap "" TERM HUP INT; while :; do kill -STOP $PPID; done) & sleep 60' 'echo at last'
+  answer 0 out $'still here*'
+  answer 0 exit 0
+  answer 1 status error     # nobody says that it went well
+  answer 2 out $'served*'
+  answer 3 out '*'          # the keeper is gone: code 5 or an error, but no success
+  answer 3 status error
+  answer 4 out $'served again*'
+  answer 5 status error
+  answer 6 out $'served once more*'
+  answer 7 status error     # the limit holds without the keeper's help
+  answer 8 out $'in time*'
+  answer 9 status error
+  answer 10 out $'in time again*'
+  answer 11 timed_out true
+  answer 12 out $'at last*'
+  [ -z "${ATTACK_VERBOSE:-}" ] || printf '%s\n' "$answers"
+  said "guest and keepers killed and stopped: every answer is true, the next command is served"
+}
+
+# Bytes like those of the guest's stream are output like any other.
+forged_frames() {
+  fresh
+  inside --json -- 'for i in $(seq 0 40); do printf "\\$(printf %03o $i)\0\0\0\1\0\0\0\0\0\0\0"; printf "\\$(printf %03o $i)\0\0\0\1\0\0\0\0\0\0\0" >&2; done; exit 9'
+  want_exit 9
+  want_json 'Command exited with 9' message
+  inside -q -- 'for fd in 3 4 5 6 7 8 9; do (printf x >&$fd) 2>/dev/null && echo "written to $fd"; done; ls /proc/self/fd | tr "\n" " "'
+  want_out '0 1 2 3 ' # 3 is the listing's own
+  said "forged frames are output"
+}
+
+# ---- What is used up -----------------------------------------------------------------------------------------------------
+
+processes() {
+  fresh
+  config '' '"pids_limit": 64'
+  session 20 'python3 - <<PY
+import os, time
+count = 0
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(100)
+            os._exit(0)
+        count += 1
+except OSError as error:
+    os.write(1, f"{count < 64} {error.errno}".encode())
+PY' 'echo served' 'python3 - <<PY
+import threading, time
+count = 0
+try:
+    while True:
+        threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+        count += 1
+except RuntimeError:
+    print(count < 64, flush=True)
+PY' 'echo served'
+  answer 0 out 'True 11'
+  answer 2 out $'True*'
+  # A bomb that only ends with its limit; then zombies that nobody waits for, and ones left to the guest.
+  config '' '"pids_limit": 64'
+  session 3 'b() { b | b & }; b 2>/dev/null; sleep 60' 'true' 'echo served'
+  answer 0 status error
+  answer 2 out $'served*'
+  config ''
+  session 30 'python3 - <<PY
+import os
+made = 0
+try:
+    for _ in range(2000):
+        if os.fork() == 0:
+            os._exit(0)
+        made += 1
+except OSError as error:
+    print(made < 256, error.errno)
+PY' 'python3 - <<PY
+import os, time
+for _ in range(2000):
+    while True:
+        try:
+            pid = os.fork()
+            break
+        except BlockingIOError:
+            time.sleep(0.01)
+    if pid == 0:
+        try:
+            os.fork()
+        except BlockingIOError:
+            pass
+        os._exit(0)
+    os.waitpid(pid, 0)
+print("all")
+PY' 'grep -l "^State:.Z" /proc/[0-9]*/status | wc -l'
+  answer 0 out $'True 11*'
+  answer 1 out $'all*'
+  answer 2 out $'0*'
+  said "processes: bounded, zombies are taken away"
+}
+
+full_disks() {
+  fresh
+  config '' '"workdir_size": "16m", "tmp_size": "8m"'
+  session 30 'for dir in . /tmp /dev/shm; do head -c 64m /dev/zero >$dir/full 2>/dev/null; stat -c "$? %s" $dir/full; done' \
+    'echo served; rm -f full; echo written >after.txt' 'truncate -s 8E sparse; stat -c "%s" sparse; rm sparse' 'cat after.txt'
+  answer 0 out $'1 16777216\n1 8388608\n1 8388608*'
+  answer 1 out $'served*'
+  answer 3 out $'written*'
+  want_file files/after.txt written
+  said "disks: full where they end"
+}
+
+memory() {
+  fresh
+  config '"resources": {"memory": "96m"}'
+  run limit 60 "${as[@]}" "$sandhost" exec -q -y --config agent.json -w files -- true
+  if [ "$code" -ne 0 ]; then
+    want_in_err 'memory'
+    said "memory: no control group for this user; such a manifest is refused"
+    return
+  fi
+  # At most 400 MB, should the limit not hold.
+  session 30 'python3 -c "
+kept = []
+for _ in range(400):
+    kept.append(bytearray(b\"x\") * 1000000)
+print(\"had them all\")"' 'echo served' 'head -c 300m /dev/zero >/tmp/full; head -c 300m /dev/zero >full' 'echo served'
+  answer 0 status error
+  answer 0 message '*memory*'
+  answer 1 out $'served*'
+  answer 2 status error
+  answer 3 out $'served*'
+  said "memory: bounded"
+}
+
+output_flood() {
+  fresh
+  config ''
+  session 2 'yes flood' 'yes flood >&2 & yes flood' 'yes x | head -c 5000000; kill -9 $$' 'echo served'
+  answer 0 timed_out true
+  answer 0 message 'Command timed out after 2s'
+  answer 1 timed_out true
+  answer 2 exit 137
+  answer 3 out $'served*'
+  said "output: cut, and ends with the limit"
+}
+
+# ---- What is left behind -------------------------------------------------------------------------------------------------
+
+left_processes() {
+  local mark=5$$ way
+  fresh
+  for way in '(setsid sleep MARK &)' 'python3 -c "
+import os, signal
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in range(1, 65):
+            try:
+                signal.signal(number, signal.SIG_IGN)
+            except (OSError, ValueError):
+                pass
+        os.close(0); os.close(1); os.close(2)
+        os.execvp(\"sleep\", [\"sleep\", \"MARK\"])
+    os._exit(0)"' 'nohup sleep MARK >/dev/null 2>&1 &' 'sleep MARK'; do
+    inside -q -t 2 -- "${way//MARK/$mark}"
+    [ -z "$(pgrep -f "^sleep $mark" || true)" ] || fail "a process outlived the run: $way"
+  done
+  said "processes: none is left"
+}
+
+left_files() {
+  fresh
+  echo keep >"$work/outside.txt"
+  mkdir "$work/outside"
+  chmod a+rwx "$work/outside"
+  chmod a+rw "$work/outside.txt"
+  echo original >files/own.txt
+  ln -s "$work/outside.txt" files/link.txt # of the host's making: nothing is written through it
+  ln -s "$work/outside" files/linked
+  [ ${#as[@]} -eq 0 ] || chown -R -h 12345:12345 files
+  cat >"$work/mess.py" <<'PY'
+import os, socket
+def text(path, content="hostile\n"):
+    with open(path, "w") as file:
+        file.write(content)
+text("good.txt", "good\n")
+text("link.txt")
+os.makedirs("linked", exist_ok=True)
+text("linked/through.txt")
+os.symlink("/etc/passwd", "passwd.txt")
+os.symlink("/etc", "etc")
+os.symlink("loop", "loop")
+os.symlink("..", "up")
+os.mkfifo("fifo")
+socket.socket(socket.AF_UNIX).bind("socket")
+os.truncate(os.open("sparse", os.O_CREAT | os.O_RDWR), 1 << 40)
+os.truncate(os.open("huge.txt", os.O_CREAT | os.O_RDWR), 3000000)
+text("-rf")
+text("new\nline")
+text("tab\tand\x1b[31mcolour")
+text("back\\slash")
+text("n" * 255)
+text(".hidden")
+os.makedirs(".ssh")
+text(".ssh/authorized_keys")
+with open(b"bad-\xff-name", "w") as file:
+    file.write("x")
+os.makedirs("run_1")
+text("run_1/run.json")
+deep = os.open(".", os.O_RDONLY)
+for _ in range(40):  # longer than a path may be
+    os.mkdir("d" * 200, dir_fd=deep)
+    deep = os.open("d" * 200, os.O_RDONLY, dir_fd=deep)
+os.close(os.open("deep.txt", os.O_CREAT | os.O_WRONLY, dir_fd=deep))
+os.mkdir("closed", 0)
+os.mkdir("checkout")
+os.mkdir("checkout/.git")
+text("checkout/inside.txt")
+print("made")
+PY
+  run_with "$(cat "$work/mess.py")" limit 120 "${as[@]}" "$sandhost" exec -i -w files -- python3 -
+  want_exit 0
+  want_in_out made
+  want_file files/good.txt good
+  want_file "$work/outside.txt" keep
+  [ -z "$(ls -A "$work/outside")" ] || fail "something was written through a folder's link"
+  [ -z "$(find files -newer "$work/mess.py" ! -type f ! -type d | grep -v '^files/link' || true)" ] || fail "more than files came back: $(find files)"
+  for name in passwd.txt etc loop up fifo socket sparse .hidden .ssh checkout/inside.txt run_1/run.json huge.txt; do
+    [ ! -e "files/$name" ] && [ ! -L "files/$name" ] || fail "$name came back"
+  done
+  [[ $err != *$'\x1b'* ]] || fail "an escape sequence of the sandbox's making reached the terminal"
+  said "files: only text comes back, and only where it belongs"
+}
+
+# A folder that is now a folder and now a link to the guest's /etc, while the host copies back.
+racing_links() {
+  fresh
+  echo keep >files/own.txt
+  [ ${#as[@]} -eq 0 ] || chown 12345:12345 files/own.txt
+  inside -q -- 'mkdir a; for i in $(seq 100); do echo data >a/passwd; done
+    (while :; do mv a b; ln -s /etc a; rm a; mv b a; done >/dev/null 2>&1 &) ; sleep 0.2; for i in $(seq 200); do echo $i >f$i; done'
+  want_exit 0
+  [ ! -L files/a ] || fail "a link came back"
+  [ ! -e files/a/passwd ] || [ "$(cat files/a/passwd)" = data ] || fail "a file of /etc came back"
+  want_file files/own.txt keep
+  [ ! -e files/a/group ] || fail "/etc came back"
+  said "links that come and go: nothing is followed"
+}
+
+many_files() {
+  fresh
+  inside -- 'python3 -c "
+for i in range(100000):
+    open(f\"f{i:06}\", \"w\").close()
+print(\"made\")"'
+  want_exit 0
+  want_in_out made
+  count=$(find files -type f | wc -l)
+  [ "$count" -eq 500 ] || fail "$count files came back instead of 500"
+  said "100,000 files: 500 come back"
+}
+
+# Deleting everything deletes what is the sandbox's own.
+remove_everything() {
+  fresh
+  config ''
+  echo keep >files/kept.txt
+  [ ${#as[@]} -eq 0 ] || chown 12345:12345 files/kept.txt
+  # Only with what the attempts above have shown, that /usr is read-only.
+  session 60 'touch /usr/bin/env 2>/dev/null && exit 3; chmod -R a+w /etc /var /dev 2>/dev/null
+    rm -rf --no-preserve-root /etc /var /dev /tmp /workspace /proc /bin /sbin /lib* /usr/bin /usr/sbin 2>/dev/null; echo tried' \
+    'ls /usr/bin/env /etc/passwd; ls /workspace'
+  answer 0 out $'tried*'
+  answer 1 out $'/etc/passwd\n/usr/bin/env*'
+  want_file files/kept.txt keep
+  [ -x /usr/bin/env ] && [ -s /etc/passwd ] || fail "the host lost files"
+  said "removing everything: the host keeps all"
+}
+
+# ---- What must still work --------------------------------------------------------------------------------------------------
+
+ordinary_work() {
+  fresh
+  inside -q -- 'set -e
+    python3 -c "
+import concurrent.futures, multiprocessing, socket, subprocess, threading, signal, tempfile
+subprocess.run([\"true\"], check=True)
+print(sum(multiprocessing.Pool(2).map(abs, [-1, -2])))
+thread = threading.Thread(target=print, args=(\"thread\",)); thread.start(); thread.join()
+a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))"
+    if command -v gcc >/dev/null; then
+      printf "#include <stdio.h>\nint main(void) { puts(\"compiled\"); }\n" >/tmp/c.c; gcc -o /tmp/c /tmp/c.c; /tmp/c; else echo compiled; fi
+    if command -v node >/dev/null; then node -e "require(\"fs\").promises.readFile(\"/etc/passwd\").then(() => console.log(\"node\"))"; else echo node; fi
+    if command -v git >/dev/null; then cd /tmp; git init -q r; cd r; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m m; git log --format=%s; else echo m; fi
+    if command -v strace >/dev/null; then strace -o /dev/null -f sh -c "echo traced"; else echo traced; fi
+    if command -v gdb >/dev/null; then gdb -batch -ex run --args echo debugged 2>/dev/null | grep -o "^debugged"; else echo debugged; fi
+    if command -v setarch >/dev/null; then setarch -R echo fixed; else echo fixed; fi'
+  want_exit 0
+  want_out $'3\nthread\nb\'x\'\ncompiled\nnode\nm\ntraced\ndebugged\nfixed'
+  said "compilers, interpreters, git and debuggers work"
+}
+
+all() {
+  local part
+  for part in ${ATTACK_PARTS:-refused_attempts network_on host_terminal killed_keepers forged_frames processes full_disks \
+    memory output_flood left_processes left_files racing_links many_files remove_everything ordinary_work}; do
+    $part
+  done
+  rm -rf "$work/outside" "$work/outside.txt"
+}
+
+if [ "$(id -u)" -ne 0 ]; then
+  who=user
+  all
+  exit 0
+fi
+who=root
+all
+command -v setpriv >/dev/null || skip "no setpriv(1) to become an ordinary user with"
+become_user
+who=user
+all
