@@ -37,20 +37,9 @@ static gint32 input_fd(void *user) {
   return STDIN_FILENO;
 }
 
-/* {run_id, trace_id, status, data, message, workspace_sync} on one line. */
+/* The whole result on one line. */
 static void print_json(const CliRun *run, const ExecuteOutcome *outcome) {
-  static const char *const KEYS[] = {"status", "data", "message", "governance_error_code",
-                                     "error_type"};
-  g_autoptr(JsonObject) object = json_object_new_object();
-  json_add_text(object, "run_id", run_id(run->run));
-  json_add_text(object, "trace_id", run_trace_id(run->run));
-  for (gsize i = 0; i < G_N_ELEMENTS(KEYS); i++) {
-    JsonObject *value = json_get(outcome->observation, KEYS[i]);
-    if (value || i < 3) {
-      json_add_take(object, KEYS[i], json_object_get(value));
-    }
-  }
-  json_add_take(object, "workspace_sync", json_object_get(outcome->sync));
+  g_autoptr(JsonObject) object = execute_outcome_json(run->run, outcome);
   g_autofree char *line = json_text(object);
   cli_write(STDOUT_FILENO, line, strlen(line));
   cli_write(STDOUT_FILENO, "\n", 1);
@@ -61,6 +50,10 @@ static void explain(const ExecuteOutcome *outcome) {
   const char *message = json_get_text(outcome->observation, "message");
   if (message && (outcome->end != EXECUTE_FINISHED)) {
     cli_complain("%s", message);
+  }
+  const char *unrecorded = json_get_text(outcome->observation, "record_error");
+  if (unrecorded) {
+    cli_complain("the end of the command is not on record: %s", unrecorded);
   }
   if (outcome->end == EXECUTE_WAITING) {
     cli_complain("nobody was there to answer; --yes allows it once");

@@ -14,7 +14,8 @@ typedef struct {
   const char *command;
   gint64 timeout; /* seconds; 0: the default; clamped to 1 ... tool_call_timeout */
 
-  /* Follows the command as it runs; each may be NULL. They are called from the thread of execute_run. */
+  /* Follows the command as it runs; each may be NULL. They are called from one thread, which is not that of
+   * execute_run. */
   void *user;
   void (*started)(void *user, guint64 execution);
   /* Everything that the command writes, also what is over the cap of the result. FALSE ends the command. NULL: only

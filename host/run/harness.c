@@ -75,8 +75,7 @@ gboolean harness_executes(const Harness *harness, GError **error) {
     why = "governance is off (governance_config.enabled is false), so there is no execute tool; "
           "remove that setting";
   } else if (!harness->instance) {
-    why = "no sandbox is configured; set governance_config.sandbox_config.provider, "
-          "or give --provider NAME";
+    why = "no sandbox is configured; name a provider in governance_config.sandbox_config.provider";
   } else if (!provider_instance_executes(harness->instance)) {
     why = "the provider none runs no commands; choose another one";
   } else if (provider_instance_is_test(harness->instance) && !harness->config->allow_test_runtime) {
@@ -104,6 +103,14 @@ JsonObject *harness_warnings(const Harness *harness) {
          "A sandbox is configured but governance is off, so nothing runs in it; enable governance "
          "to "
          "use it.");
+  }
+  JsonObject *telemetry = json_get(harness->config->agent_config, "telemetry_config");
+  if (json_get(harness->config->agent_config, "privacy_config") ||
+      g_strcmp0(json_get_text(telemetry, "capture"), "default") == 0) {
+    warn(warnings, "privacy_not_applied",
+         "privacy_config and telemetry_config.capture are not applied by this version: the record "
+         "keeps commands and "
+         "their output as they are.");
   }
   if (harness->instance && !provider_instance_isolates(harness->instance)) {
     warn(warnings, "host_execution_not_contained",
