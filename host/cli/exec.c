@@ -92,8 +92,10 @@ static int exec_in(CliRun *run, const ExecOptions *options, const char *command,
     explain(&outcome);
   }
   g_autofree char *id = g_strdup(run_id(run->run));
-  gboolean finished =
-      cli_run_finish(run, cli_run_status(&outcome), json_get_text(outcome.observation, "message"));
+  const char *status = cli_run_status(&outcome);
+  const char *reason =
+      strcmp(status, "completed") == 0 ? NULL : json_get_text(outcome.observation, "message");
+  gboolean finished = cli_run_finish(run, status, reason);
   if (finished && !options->json && !options->quiet) {
     print_summary(run->record, id);
   }

@@ -29,7 +29,7 @@ struct rlimit guest_file_limit;
 
 #ifdef __SANITIZE_ADDRESS__
 /* What cannot be traced cannot be searched for leaks. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "detect_leaks=0";
 }
