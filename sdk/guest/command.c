@@ -15,13 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inlet.h"
 #include "keeper.h"
 #include "tree.h"
 
 #define PIECE (64u * 1024u)
 #define PIPE_SIZE (256 * 1024)
-#define KEEPER_PATIENCE                                                                            \
-  1000000000 /* a keeper that says nothing this long after a kill is killed too */
+/* A keeper that says nothing for so many nanoseconds after a kill is killed too. */
+#define KEEPER_PATIENCE 1000000000
 
 struct command;
 
@@ -31,16 +32,6 @@ struct outlet { /* stdout or stderr */
   uint8_t channel;
   uint64_t total; /* bytes that the command wrote */
   int64_t drain;  /* after its end: bytes that were still in the pipe; -1: not ended */
-};
-
-struct inlet { /* stdin */
-  struct source source;
-  struct command *command;
-  unsigned char *bytes; /* received and not yet taken: at most a window */
-  size_t from;
-  size_t to;
-  int ended;  /* END was received */
-  int closed; /* nobody reads it */
 };
 
 struct command {
@@ -73,15 +64,6 @@ static void unlink_command(struct command *gone) {
       *at = gone->next;
       return;
     }
-  }
-}
-
-static void inlet_drop(struct command *command) {
-  if (command->inlet) {
-    loop_drop(&command->inlet->source);
-    free(command->inlet->bytes);
-    loop_free_later(command->inlet);
-    command->inlet = NULL;
   }
 }
 
@@ -136,7 +118,7 @@ static void finish(struct command *command) {
   }
   request_remove(&command->base);
   unlink_command(command);
-  inlet_drop(command);
+  inlet_drop(command->inlet);
   outlet_release(command->outlets[0]);
   outlet_release(command->outlets[1]);
   loop_free_later(command);
@@ -251,57 +233,19 @@ static void drain(struct command *command) {
 
 /* ---- Input ----------------------------------------------------------------------------------- */
 
-static void inlet_write(struct inlet *inlet) {
-  while (inlet->from < inlet->to && !inlet->closed) {
-    ssize_t count = write(inlet->source.fd, inlet->bytes + inlet->from, inlet->to - inlet->from);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
-      loop_watch(&inlet->source, EPOLLOUT);
-      return;
-    }
-    if (count < 0) {
-      inlet->closed = 1; /* nobody reads: what comes is dropped, and credited */
-      count = (ssize_t)(inlet->to - inlet->from);
-    }
-    inlet->from += (size_t)count;
-    stream_credit(inlet->command->base.id, (size_t)count);
-  }
-  inlet->from = inlet->to = 0;
-  loop_watch(&inlet->source, 0);
-  if (inlet->ended) {
-    inlet_drop(inlet->command);
-  }
-}
-
-static void inlet_ready(struct source *source, uint32_t events) {
-  (void)events;
-  inlet_write((struct inlet *)(void *)source);
-}
-
 static void command_data(struct request *request, const unsigned char *data, size_t length) {
   struct command *command = (struct command *)(void *)request;
-  struct inlet *inlet = command->inlet;
-  if (!inlet || inlet->closed) {
+  if (command->inlet) {
+    inlet_data(command->inlet, data, length);
+  } else {
     stream_credit(request->id, length);
-    return;
   }
-  if (inlet->from > 0) {
-    memmove(inlet->bytes, inlet->bytes + inlet->from, inlet->to - inlet->from);
-    inlet->to -= inlet->from;
-    inlet->from = 0;
-  }
-  if (inlet->to + length > GUEST_WINDOW) {
-    return; /* the host keeps its window */
-  }
-  memcpy(inlet->bytes + inlet->to, data, length);
-  inlet->to += length;
-  inlet_write(inlet);
 }
 
 static void command_end(struct request *request) {
   struct command *command = (struct command *)(void *)request;
   if (command->inlet) {
-    command->inlet->ended = 1;
-    inlet_write(command->inlet);
+    inlet_end(command->inlet);
   }
 }
 
@@ -505,25 +449,6 @@ static struct outlet *outlet_new(struct command *command, uint8_t channel, int *
   return outlet;
 }
 
-static struct inlet *inlet_new(struct command *command, int *ret_read_end) {
-  int ends[2];
-  struct inlet *inlet = calloc(1, sizeof *inlet);
-  if (!inlet) {
-    return NULL;
-  }
-  inlet->bytes = malloc(GUEST_WINDOW);
-  if (!inlet->bytes || pipe2(ends, O_CLOEXEC) < 0) {
-    free(inlet->bytes);
-    free(inlet);
-    return NULL;
-  }
-  fcntl(ends[1], F_SETFL, O_NONBLOCK);
-  inlet->source = (struct source){.fd = ends[1], .ready = inlet_ready};
-  inlet->command = command;
-  *ret_read_end = ends[0];
-  return inlet;
-}
-
 static void discard(struct command *command) {
   for (int i = 0; i < 2; i++) {
     if (command->outlets[i]) {
@@ -531,11 +456,7 @@ static void discard(struct command *command) {
       free(command->outlets[i]);
     }
   }
-  if (command->inlet) {
-    loop_drop(&command->inlet->source);
-    free(command->inlet->bytes);
-    free(command->inlet);
-  }
+  inlet_drop(command->inlet);
   request_remove(&command->base);
   free(command);
 }
@@ -549,7 +470,7 @@ static int launch(struct command *command, const unsigned char *parameters, size
   command->outlets[1] = command->outlets[0] ? outlet_new(command, GUEST_ERR, &fds[2]) : NULL;
   if (has_input && command->outlets[1]) {
     fds[0] = -1;
-    command->inlet = inlet_new(command, &fds[0]);
+    command->inlet = inlet_new(command->base.id, &fds[0]);
   }
   if (command->outlets[1] && fds[0] >= 0) {
     command->keeper = keeper_start(command, parameters, length, fds);

@@ -57,12 +57,11 @@ static struct entry *place(const struct stat *facts) {
 
 /* Room for one more: doubles while that is allowed, else starts anew. */
 static int make_room(void) {
-  if (room && used < room / 2) {
-    return 1;
-  }
   if (used >= MOST) {
     memset(table, 0, room * sizeof *table);
     used = 0;
+  }
+  if (room && used < room / 2) {
     return 1;
   }
   struct entry *old = table;

@@ -112,7 +112,8 @@ static void listen_to(struct keeper *keeper) {
   }
 }
 
-/* A keeper was killed. Whoever did that may have killed more of them, which only do not know yet. */
+/* A keeper was killed. Whoever did that may have killed more of them, which only do not know it
+ * yet. */
 static void dismiss_idle(void) {
   struct keeper *next = NULL;
   for (struct keeper *keeper = keepers; keeper; keeper = next) {

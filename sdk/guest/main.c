@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@
 #include "guest.h"
 
 #define MOST_FILES 16384
-#define STREAM_FD 100 /* from here on the stream's descriptors are put */
+#define LARGE (256 * 1024) /* bytes */
+#define STREAM_FD 100      /* from here on the stream's descriptors are put */
 
 pthread_mutex_t guest_lock = PTHREAD_MUTEX_INITIALIZER;
 int guest_is_init;
@@ -106,6 +108,10 @@ static void settle(void) {
   prctl(PR_SET_NAME, "sandhost-guest");
   setrlimit(RLIMIT_CORE, &NO_CORE);
   raise_file_limit();
+  /* What an operation took goes back to the system when it is done. */
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_MMAP_THRESHOLD, LARGE);
+  mallopt(M_TRIM_THRESHOLD, LARGE);
   setsid();
   umask(022);
   sigaction(SIGPIPE, &ignore, NULL);

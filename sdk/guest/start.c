@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * start.c: vfork and exec. Not posix_spawn, since whoever kills this process must not keep the guest
- * from knowing what it had started: the new process tells its number before it runs anything else.
+ * start.c: vfork and exec. Not posix_spawn, since whoever kills this process must not keep the
+ * guest from knowing what it had started: the new process tells its number before it runs anything.
  */
 #include "start.h"
 
@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The kernel's own call, since the library's does not touch its two internal signals, which may have
- * been ignored by whoever started the guest. */
+/* The kernel's own call, since the library's does not touch its two internal signals, which may
+ * have been ignored by whoever started the guest. */
 static void default_signals(void) {
   static const struct {
     void (*handler)(int);

@@ -13,8 +13,8 @@ struct start {
   char **environment;
   int extra; /* goes to extra_at; -1: none */
   int extra_at;
-  /* Called in the new process before it is the program: it shares our memory until then, and may only
-   * make system calls. */
+  /* Called in the new process before it is the program: it shares our memory until then, and may
+   * only make system calls. */
   void (*tell)(void *user, pid_t pid);
   void *user;
 };

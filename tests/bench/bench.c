@@ -384,10 +384,10 @@ int main(int argc, char **argv) {
   if (chdir(scratch) != 0) {
     return 1;
   }
-  printf("%-58s %8s %8s %6s  goal\n", "", "ours ms", "floor ms", "ratio");
+  print_memory(); /* first: a child's peak counts what this process held when it was started */
+  printf("\n%-58s %8s %8s %6s  goal\n", "", "ours ms", "floor ms", "ratio");
   bench_commands();
   bench_workspace();
-  print_memory();
   g_autofree char *clean = g_strdup_printf("rm -rf '%s'", scratch);
   return system(clean) == 0 ? 0 : 1;
 }

@@ -50,7 +50,8 @@ static void test_limit_ends_a_stopped_command(void) {
   raw_end(&raw);
 }
 
-/* A tree that grows as fast as it can, up to a bound: a few hundred shells that restart each other. */
+/* A tree that grows as fast as it can, up to a bound: a few hundred shells that restart each
+ * other. */
 static void test_limit_ends_a_growing_tree(void) {
   struct raw raw;
   raw_begin(&raw);

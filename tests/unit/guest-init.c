@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * guest-init.c: the guest as PID 1 of a namespace, where commands may do their worst: what a command
- * kills or stops here is only what is in the namespace.
+ * guest-init.c: the guest as PID 1 of a namespace, where commands may do their worst: what a
+ * command kills or stops here is only what is in the namespace.
  */
 #include "guest-raw.h"
 
-/* All but init and the shell itself are killed: its keeper too. Its end is told truly all the same. */
+/* All but init and the shell itself are killed: its keeper too. Its end is told truly all the
+ * same. */
 static void test_kill_all(void) {
   struct raw raw;
   if (!raw_begin_as_init(&raw)) {
@@ -87,11 +88,15 @@ static void test_stop_all(void) {
   if (!raw_begin_as_init(&raw)) {
     return;
   }
+  raw_run(&raw, 10, "true"); /* now keepers wait, which are stopped too */
   raw_execute(
       &raw, 1,
       (struct raw_command){.script = "kill -STOP -1; sleep 1000", .limit = 300 * RAW_MILLISECOND});
   g_assert_cmpuint(raw_wait(&raw, 1)->ended, ==, SANDHOST_ENDED_LIMIT);
-  g_assert_cmpint(raw_run(&raw, 2, "exit 4")->exit_code, ==, 4);
+  raw_execute(&raw, 2, (struct raw_command){.script = "sleep 0.1; exit 4"});
+  raw_execute(&raw, 3, (struct raw_command){.script = "sleep 0.1; exit 5"});
+  g_assert_cmpint(raw_wait(&raw, 2)->exit_code, ==, 4);
+  g_assert_cmpint(raw_wait(&raw, 3)->exit_code, ==, 5);
   raw_end(&raw);
 }
 

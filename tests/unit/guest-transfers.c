@@ -418,7 +418,7 @@ static void test_changes_in_disguise(void) {
   raw_end(&raw);
 }
 
-/* A file that is changed through a mapping on a memory file system shows it in no time of change. */
+/* On a memory file system, a change through a mapping shows in no time of change. */
 static void test_changes_by_mapping(void) {
   struct raw raw;
   raw_begin(&raw);

@@ -94,7 +94,8 @@ def write_proc():
                  "sys/fs/binfmt_misc/register", "self/setgroups", "1/oom_score_adj",
                  "irq/default_smp_affinity", "mtrr", "bus/pci/devices", "scsi/scsi", "asound", "acpi/wakeup"):
         say("open for writing /proc/" + path, opened("/proc/" + path, os.O_WRONLY))
-    for path, text in (("sys/kernel/ns_last_pid", "300"), ("self/oom_score_adj", "-1000"), ("self/uid_map", "0 0 1"), ("self/gid_map", "0 0 1"),
+    for path, text in (("sys/kernel/ns_last_pid", "300"), ("self/oom_score_adj", "-1000"),
+                       ("self/uid_map", "0 0 1"), ("self/gid_map", "0 0 1"),
                        ("self/setgroups", "allow"), ("self/loginuid", "0")):
         def write():
             fd = os.open("/proc/" + path, os.O_WRONLY)
