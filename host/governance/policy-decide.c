@@ -6,16 +6,12 @@
 #include "base/ids.h"
 #include "governance/policy-private.h"
 
-static gboolean glob_or_any(const char *pattern, const char *text) {
-  return !pattern || glob_match(pattern, text ? text : "");
-}
-
 static gboolean equal_or_any(const char *wanted, const char *text) {
   return !wanted || g_strcmp0(wanted, text) == 0;
 }
 
 static gboolean names_target(const PolicyRule *rule) {
-  return rule->path || rule->resource || rule->tool_name;
+  return rule->path.glob || rule->resource.glob || rule->tool_name.glob;
 }
 
 static gboolean target_matches(const PolicyRule *rule, const PolicyRequest *request) {
@@ -24,10 +20,11 @@ static gboolean target_matches(const PolicyRule *rule, const PolicyRequest *requ
   }
   const char *host = request->host ? request->host : request->target_host;
   const char *server = request->mcp_server ? request->mcp_server : request->target_mcp_server;
-  return glob_or_any(rule->path, request->target_path) &&
-         glob_or_any(rule->resource, request->target_resource) &&
-         glob_or_any(rule->tool_name, request->target_tool_name) &&
-         glob_or_any(rule->target_host, host) && glob_or_any(rule->target_mcp_server, server);
+  return pattern_matches(&rule->path, request->target_path) &&
+         pattern_matches(&rule->resource, request->target_resource) &&
+         pattern_matches(&rule->tool_name, request->target_tool_name) &&
+         pattern_matches(&rule->target_host, host) &&
+         pattern_matches(&rule->target_mcp_server, server);
 }
 
 /* Deny and ask: any class in common. Allow: every class of the request is listed. */
@@ -63,18 +60,12 @@ static gboolean conditions_match(const PolicyRule *rule, const PolicyRequest *re
   }
   return equal_or_any(rule->provider, request->provider) &&
          equal_or_any(rule->execution_surface, request->execution_surface) &&
-         equal_or_any(rule->mcp_server, request->mcp_server) && glob_or_any(rule->host, host) &&
-         classes_match(rule, request);
-}
-
-/* The literal beginning is compared first: it settles nearly every rule of a long policy. */
-static gboolean capability_matches(const PolicyRule *rule, const char *capability) {
-  return strncmp(rule->capability, capability, rule->literal) == 0 &&
-         glob_match(rule->capability + rule->literal, capability + rule->literal);
+         equal_or_any(rule->mcp_server, request->mcp_server) &&
+         pattern_matches(&rule->host, host) && classes_match(rule, request);
 }
 
 gboolean policy_rule_matches(const PolicyRule *rule, const PolicyRequest *request) {
-  return capability_matches(rule, request->capability) && target_matches(rule, request) &&
+  return pattern_matches(&rule->capability, request->capability) && target_matches(rule, request) &&
          conditions_match(rule, request);
 }
 

@@ -96,6 +96,16 @@ static gboolean read_part_text(const PolicyRule *rule, const char *part, JsonObj
   return TRUE;
 }
 
+static gboolean read_pattern(const PolicyRule *rule, const char *part, JsonObject *object,
+                             const char *key, Pattern *ret_pattern, GError **error) {
+  char *glob = NULL;
+  if (!read_part_text(rule, part, object, key, &glob, error)) {
+    return FALSE;
+  }
+  pattern_set(ret_pattern, glob);
+  return TRUE;
+}
+
 static gboolean read_list(const PolicyRule *rule, JsonObject *object, const char *key,
                           char ***ret_list, GError **error) {
   JsonObject *value = json_get(object, key);
@@ -146,11 +156,11 @@ static gboolean read_part(const PolicyRule *rule, JsonObject *object, const char
 static gboolean read_target(PolicyRule *rule, JsonObject *object, GError **error) {
   JsonObject *target = NULL;
   return read_part(rule, object, "target", TARGET_KEYS, &target, error) &&
-         read_part_text(rule, "target", target, "path", &rule->path, error) &&
-         read_part_text(rule, "target", target, "host", &rule->target_host, error) &&
-         read_part_text(rule, "target", target, "resource", &rule->resource, error) &&
-         read_part_text(rule, "target", target, "tool_name", &rule->tool_name, error) &&
-         read_part_text(rule, "target", target, "mcp_server", &rule->target_mcp_server, error);
+         read_pattern(rule, "target", target, "path", &rule->path, error) &&
+         read_pattern(rule, "target", target, "host", &rule->target_host, error) &&
+         read_pattern(rule, "target", target, "resource", &rule->resource, error) &&
+         read_pattern(rule, "target", target, "tool_name", &rule->tool_name, error) &&
+         read_pattern(rule, "target", target, "mcp_server", &rule->target_mcp_server, error);
 }
 
 static gboolean read_risks(PolicyRule *rule, JsonObject *conditions, GError **error) {
@@ -193,7 +203,7 @@ static gboolean read_equals(PolicyRule *rule, JsonObject *conditions, GError **e
                         error) &&
          read_part_text(rule, PART, conditions, "mcp_server", &rule->mcp_server, error) &&
          read_part_text(rule, PART, conditions, "method", &rule->method, error) &&
-         read_part_text(rule, PART, conditions, "host", &rule->host, error);
+         read_pattern(rule, PART, conditions, "host", &rule->host, error);
 }
 
 static gboolean read_conditions(PolicyRule *rule, JsonObject *object, GError **error) {
@@ -240,9 +250,9 @@ static gboolean read_constraints(PolicyRule *rule, JsonObject *object, GError **
 /* A matcher that nothing evaluates would make its rule match every command. */
 static gboolean refuse_matchers(const PolicyRule *rule, JsonObject *object, GError **error) {
   JsonObject *command = json_get(object, "command");
-  if (command && strcmp(rule->capability, "process.exec") != 0) {
+  if (command && strcmp(rule->capability.glob, "process.exec") != 0) {
     return refuse(error, "rule %s: a command matcher applies only to process.exec, not %s",
-                  rule->rule_id, rule->capability);
+                  rule->rule_id, rule->capability.glob);
   }
   if (command || json_get(object, "examples")) {
     return refuse(error, "rule %s: command matchers are not supported by this version of sandhost",

@@ -3,6 +3,7 @@
 #ifndef SANDHOST_GOVERNANCE_POLICY_PRIVATE_H
 #define SANDHOST_GOVERNANCE_POLICY_PRIVATE_H
 
+#include "governance/pattern.h"
 #include "governance/policy.h"
 
 #define POLICY_NO_OBJECT "Policy file must contain an object at the top level."
@@ -10,24 +11,23 @@
 typedef struct {
   char *rule_id;
   Effect effect;
-  char *capability; /* glob */
-  gsize literal;    /* bytes of capability before its first wildcard: all that most rules need */
+  Pattern capability;
   char *reason;     /* NULL: none */
 
-  /* target: globs; NULL: not named */
-  char *path;
-  char *target_host;
-  char *resource;
-  char *tool_name;
-  char *target_mcp_server;
+  /* target; PATTERN_NONE: not named */
+  Pattern path;
+  Pattern target_host;
+  Pattern resource;
+  Pattern tool_name;
+  Pattern target_mcp_server;
 
-  /* conditions; NULL or 0: not named */
+  /* conditions; NULL, 0 or PATTERN_NONE: not named */
   guint risks; /* bit per Risk */
   char *provider;
   char *execution_surface;
   char *mcp_server;
   char *method;
-  char *host; /* glob */
+  Pattern host;
   char **data_classes;
   char **exclude_surfaces;
   char **exclude_capabilities; /* globs */

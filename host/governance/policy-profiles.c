@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy-profiles.c: the three built-in policies (behaviour 4.10), as rows that become the JSON that
- * a user would write, and are read like it. */
+/* policy-profiles.c: the three built-in policies (behaviour 4.10), as rows that become the JSON
+ * that a user would write, and are read like it. */
 #include "governance/policy-private.h"
 
 typedef struct {

@@ -2,8 +2,6 @@
 /* policy.c: policies, requests and decisions as objects. */
 #include "governance/policy.h"
 
-#include <string.h>
-
 #include "base/ids.h"
 #include "governance/policy-private.h"
 
@@ -135,8 +133,7 @@ PolicyRule *policy_rule_new(const char *rule_id, Effect effect, const char *capa
   PolicyRule *rule = g_new0(PolicyRule, 1);
   rule->rule_id = g_strdup(rule_id);
   rule->effect = effect;
-  rule->capability = g_strdup(capability);
-  rule->literal = strcspn(capability, "*?[");
+  pattern_set(&rule->capability, g_strdup(capability));
   return rule;
 }
 
@@ -145,18 +142,18 @@ void policy_rule_free(PolicyRule *rule) {
     return;
   }
   g_free(rule->rule_id);
-  g_free(rule->capability);
+  pattern_clear(&rule->capability);
   g_free(rule->reason);
-  g_free(rule->path);
-  g_free(rule->target_host);
-  g_free(rule->resource);
-  g_free(rule->tool_name);
-  g_free(rule->target_mcp_server);
+  pattern_clear(&rule->path);
+  pattern_clear(&rule->target_host);
+  pattern_clear(&rule->resource);
+  pattern_clear(&rule->tool_name);
+  pattern_clear(&rule->target_mcp_server);
   g_free(rule->provider);
   g_free(rule->execution_surface);
   g_free(rule->mcp_server);
   g_free(rule->method);
-  g_free(rule->host);
+  pattern_clear(&rule->host);
   g_strfreev(rule->data_classes);
   g_strfreev(rule->exclude_surfaces);
   g_strfreev(rule->exclude_capabilities);

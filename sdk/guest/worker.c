@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STACK (512u * 1024u)            /* only what is used of it is ever there */
+#define STACK (1024u * 1024u)           /* only what is used of it is ever there */
 #define PIECE (128u * 1024u)            /* of one DATA frame */
 #define CREDIT_BATCH (GUEST_WINDOW / 4) /* consumed bytes that are told together */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* governance-fixture.h: policies as text, and decisions as one line each. Included once by each test
- * program; JSON is written with ' for ". */
+/* governance-fixture.h: policies as text, and decisions as one line each. Included once by each
+ * test program; JSON is written with ' for ". */
 #ifndef SANDHOST_TESTS_GOVERNANCE_FIXTURE_H
 #define SANDHOST_TESTS_GOVERNANCE_FIXTURE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* governance-gate.c: a batch is decided and recorded as a whole before anything happens (behaviour 4.3,
- * 4.6, 4.8, 8.4). */
+/* governance-gate.c: a batch is decided and recorded as a whole before anything happens
+ * (behaviour 4.3, 4.6, 4.8, 8.4). */
 #include "governance-fixture.h"
 
 #include "governance/gate.h"

@@ -23,7 +23,7 @@ static void differ(const char *a, const char *b) {
 
 static const char RULE[] = "{'rules': {'deny': [{'rule_id': 'a', 'capability': 'x'}]}}";
 
-/* SHA-256 of the canonical text, taken with another program: the hash may never change unnoticed. */
+/* SHA-256 of the canonical text, taken with another program: the hash never changes unnoticed. */
 static void test_value(void) {
   g_autofree char *hash = hash_of("{'name': 'caf\xc3\xa9', 'mode': 'strict'}");
   g_assert_cmpstr(hash, ==, "430ba875763c8a8f6b235d7646cbc12a747e6fc64cb6b9eb30b248aa400b12fc");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* governance-load.c: policies that are refused, with the words that refuse them (behaviour 4.12). */
+/* governance-load.c: policies that are refused, with the words that refuse them (behaviour
+ * 4.12). */
 #include "governance-fixture.h"
 
 #include "base/ids.h"
