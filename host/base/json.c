@@ -40,9 +40,12 @@ JsonObject *json_from_bytes(const char *data, size_t length) {
   if (length == 0) {
     return json_object_new_string("");
   }
+  const char *end = data + length;
+  if (g_utf8_validate_len(data, length, NULL)) {
+    return json_object_new_string_len(data, (int)MIN(length, (gsize)G_MAXINT));
+  }
   GString *text = g_string_sized_new(length);
   const char *at = data;
-  const char *end = data + length;
   while (at < end) {
     const char *bad = NULL;
     if (g_utf8_validate_len(at, (gsize)(end - at), &bad)) {

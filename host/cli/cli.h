@@ -86,6 +86,7 @@ typedef struct {
   Cancel *cancel; /* raised by SIGINT, SIGTERM, SIGHUP */
   gboolean yes;
   gboolean asks_terminal; /* a person at the terminal may answer an ask */
+  gboolean refused;       /* a person at the terminal said no */
   Run *run;
 } CliRun;
 

@@ -41,14 +41,14 @@ static gint32 input_fd(void *user) {
 static void print_json(const CliRun *run, const ExecuteOutcome *outcome) {
   g_autoptr(JsonObject) object = execute_outcome_json(run->run, outcome);
   g_autofree char *line = json_text(object);
-  cli_write(STDOUT_FILENO, line, strlen(line));
-  cli_write(STDOUT_FILENO, "\n", 1);
+  printf("%s\n", line); /* main tells when this cannot be written */
 }
 
 /* What the command itself cannot say: why there is no result, that it was cut short, what was not copied. */
-static void explain(const ExecuteOutcome *outcome) {
+static void explain(const CliRun *run, const ExecuteOutcome *outcome) {
   const char *message = json_get_text(outcome->observation, "message");
-  if (message && (outcome->end != EXECUTE_FINISHED)) {
+  gboolean by_memory = json_get(json_get(outcome->observation, "data"), "killed_by") != NULL;
+  if (message && (outcome->end != EXECUTE_FINISHED || by_memory)) {
     cli_complain("%s", message);
   }
   const char *unrecorded = json_get_text(outcome->observation, "record_error");
@@ -56,7 +56,8 @@ static void explain(const ExecuteOutcome *outcome) {
     cli_complain("the end of the command is not on record: %s", unrecorded);
   }
   if (outcome->end == EXECUTE_WAITING) {
-    cli_complain("nobody was there to answer; --yes allows it once");
+    cli_complain("%s", run->refused ? "refused at the terminal"
+                                    : "nobody was there to answer; --yes allows it once");
   }
   JsonObject *skipped = json_get(outcome->sync, "skipped");
   for (gsize i = 0; skipped && i < json_object_array_length(skipped); i++) {
@@ -85,11 +86,11 @@ static int exec_in(CliRun *run, const ExecOptions *options, const char *command,
   };
   ExecuteOutcome outcome;
   execute_run(run->run, &call, &outcome);
-  int code = cli_exit_code(&outcome);
+  int code = run->refused && outcome.end == EXECUTE_WAITING ? EXIT_DENIED : cli_exit_code(&outcome);
   if (options->json) {
     print_json(run, &outcome);
   } else {
-    explain(&outcome);
+    explain(run, &outcome);
   }
   g_autofree char *id = g_strdup(run_id(run->run));
   const char *status = cli_run_status(&outcome);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the sandhost program: finds the command and hands over. */
+#include <errno.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +37,8 @@ static void print_help(FILE *out) {
 int main(int argc, char **argv) {
   setlocale(LC_CTYPE, "C.UTF-8");
   signal(SIGPIPE, SIG_IGN);
+  mallopt(M_MMAP_THRESHOLD,
+          128 * 1024); /* a megabyte of output goes back to the system when it is told */
   if (argc < 2) {
     print_help(stderr);
     return EXIT_USAGE;
@@ -52,6 +56,10 @@ int main(int argc, char **argv) {
     if (strcmp(name, COMMANDS[i].name) == 0) {
       int code = COMMANDS[i].run(argc - 1, argv + 1);
       provider_stop_all();
+      if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE && code == 0) {
+        cli_complain("could not write standard output: %s", g_strerror(errno));
+        return EXIT_SANDHOST;
+      }
       return code;
     }
   }

@@ -107,7 +107,8 @@ static const char *target_of(const PolicyRequest *request) {
 }
 
 /* Asks the person at the terminal; anything but y or yes is no. */
-static char *ask_terminal(const PolicyRequest *request, const PolicyDecision *decision) {
+static char *ask_terminal(const PolicyRequest *request, const PolicyDecision *decision,
+                          gboolean *ret_refused) {
   int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (tty < 0) {
     return NULL;
@@ -122,15 +123,16 @@ static char *ask_terminal(const PolicyRequest *request, const PolicyDecision *de
   g_strstrip(answer);
   gboolean yes = length > 0 &&
                  (g_ascii_strcasecmp(answer, "y") == 0 || g_ascii_strcasecmp(answer, "yes") == 0);
+  *ret_refused = !yes;
   return yes ? g_strdup(g_get_user_name()) : NULL;
 }
 
 static char *answer(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
-  const CliRun *run = user;
+  CliRun *run = user;
   if (run->yes) {
     return g_strdup("--yes");
   }
-  return run->asks_terminal ? ask_terminal(request, decision) : NULL;
+  return run->asks_terminal ? ask_terminal(request, decision, &run->refused) : NULL;
 }
 
 static void progress(void *user, const char *line) {
@@ -139,6 +141,16 @@ static void progress(void *user, const char *line) {
 }
 
 /* ---- The run ------------------------------------------------------------------------------------------------------ */
+
+/* The way out, behind whatever is wrong with the record. */
+static void hint_at_place(GError **error) {
+  if (error && *error) {
+    g_autofree char *text = g_strdup_printf(
+        "%s; --record FILE or SANDHOST_STATE_DIR names another place", (*error)->message);
+    g_free((*error)->message);
+    (*error)->message = g_steal_pointer(&text);
+  }
+}
 
 static gboolean begin(CliRun *run, const CliRunOptions *options, GError **error) {
   run->harness = cli_harness(options, &run->registry, error);
@@ -149,6 +161,7 @@ static gboolean begin(CliRun *run, const CliRunOptions *options, GError **error)
   g_autofree char *path = configured ? g_strdup(configured) : record_default_path();
   run->record = record_open(path, error);
   if (!run->record) {
+    hint_at_place(error);
     return FALSE;
   }
   run->cancel = cancel_new();

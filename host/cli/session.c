@@ -243,16 +243,29 @@ static gboolean take_bytes(Server *server, GByteArray *buffer) {
   return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
+/* Drops the rest of a line that is too long. TRUE when the next one begins in the buffer. */
+static gboolean skip_line(GByteArray *buffer) {
+  const guint8 *end = buffer->len > 0 ? memchr(buffer->data, '\n', buffer->len) : NULL;
+  g_byte_array_remove_range(buffer, 0, end ? (guint)(end - buffer->data) + 1 : buffer->len);
+  return end != NULL;
+}
+
 static void serve(Server *server) {
   g_autoptr(GByteArray) buffer = g_byte_array_new();
+  gboolean skipping = FALSE;
   while (take_bytes(server, buffer)) {
+    if (skipping && !skip_line(buffer)) {
+      continue;
+    }
+    skipping = FALSE;
     take_lines(server, buffer);
     if (buffer->len > MAX_LINE) {
       reject(server, NULL, NULL, "the request is longer than 16 MiB");
-      break; /* where the next one begins cannot be told */
+      skipping = !skip_line(buffer);
     }
   }
-  if (!cancel_raised(server->run.cancel) && !is_blank((const char *)buffer->data, buffer->len)) {
+  if (!skipping && !cancel_raised(server->run.cancel) &&
+      !is_blank((const char *)buffer->data, buffer->len)) {
     take_line(server, (const char *)buffer->data,
               buffer->len); /* a last line without its newline */
   }

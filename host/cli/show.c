@@ -23,6 +23,13 @@ static char *choose_run(Record *record, const char *wanted, GError **error) {
 }
 
 static gboolean show(const char *path, const char *wanted, gboolean json, GError **error) {
+  if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND,
+                "no run is recorded in %s; sandhost exec -- COMMAND makes one, --record FILE names "
+                "another record",
+                path);
+    return FALSE;
+  }
   g_autoptr(Record) record = record_open(path, error);
   if (!record) {
     return FALSE;

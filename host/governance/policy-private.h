@@ -12,7 +12,7 @@ typedef struct {
   char *rule_id;
   Effect effect;
   Pattern capability;
-  char *reason;     /* NULL: none */
+  char *reason; /* NULL: none */
 
   /* target; PATTERN_NONE: not named */
   Pattern path;

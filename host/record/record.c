@@ -410,7 +410,8 @@ static int open_database(Record *record, GError **error) {
     } while ((code & 0xff) == SQLITE_BUSY && wait_for_lock(record, tries++));
   }
   if (code == SQLITE_OK) {
-    code = sqlite3_exec(record->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+    code = sqlite3_exec(record->db, "PRAGMA synchronous = FULL; PRAGMA cache_size = -512", NULL,
+                        NULL, NULL);
   }
   return code;
 }

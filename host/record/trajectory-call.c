@@ -100,10 +100,38 @@ static JsonObject *error_of(JsonObject *facts, JsonObject *observation) {
   return error;
 }
 
+/* The observation as the model got it. The run room leaves out of the event what the execution holds already: stdout and
+ * stderr of a command are put back here, in their places. Returns owned. */
+static JsonObject *restore_content(JsonObject *call, JsonObject *content) {
+  JsonObject *executions = json_get(call, "executions");
+  gsize count = executions ? json_object_array_length(executions) : 0;
+  JsonObject *data = json_get(content, "data");
+  if (count == 0 || !json_get(data, "exit_code") ||
+      json_object_object_get_ex(data, "stdout", NULL)) {
+    return json_object_get(content);
+  }
+  JsonObject *execution = json_object_array_get_idx(executions, count - 1);
+  JsonObject *whole = json_object_new_object();
+  json_object_object_foreach(data, key, value) {
+    json_add_take(whole, key, json_object_get(value));
+    if (strcmp(key, "exit_code") == 0) {
+      build_copy(whole, execution, "stdout");
+      build_copy(whole, execution, "stderr");
+    }
+  }
+  JsonObject *copy = json_object_new_object();
+  json_object_object_foreach(content, name, member) {
+    json_add_take(copy, name,
+                  strcmp(name, "data") == 0 ? json_object_get(whole) : json_object_get(member));
+  }
+  json_object_put(whole);
+  return copy;
+}
+
 static void complete_call_json(JsonObject *call, JsonObject *event) {
   JsonObject *facts = json_get(event, "metadata");
   JsonObject *payload = json_get(event, "payload");
-  JsonObject *content = json_get(payload, "observation");
+  g_autoptr(JsonObject) content = restore_content(call, json_get(payload, "observation"));
   JsonObject *error = error_of(facts, content);
   const char *capture = build_capture(event);
 

@@ -17,12 +17,16 @@
 /* How long the steps around the command may take; the command's own limit is not charged for them. */
 #define CREATE_SECONDS 600 /* an image may have to be pulled */
 #define COPY_SECONDS 60
+#define MOST_DENIALS 200 /* files whose refusal is told one by one */
+#define LARGE_OUTPUT                                                                               \
+  65536 /* bytes that are written to the record without waiting for what follows */
 #define BACKSTOP_SECONDS 15 /* past the command's limit; a provider gives up before that */
 
 typedef struct {
   Run *run;
   const ExecuteCall *request;
-  char *id; /* call_... */
+  char *id;     /* call_... */
+  char *script; /* the command as sh gets it */
   JsonObject *args;
   gint64 limit; /* seconds */
   Gate *gate;
@@ -35,6 +39,9 @@ typedef struct {
 
   Output out;
   Output err;
+  JsonObject *
+      stdout_text; /* of out, once the command has ended: shared by the record and the observation */
+  JsonObject *stderr_text;
   gboolean stopped; /* the door's output function said so */
   struct sandhost_result result;
   gint64 started;
@@ -126,7 +133,7 @@ static gboolean authorize_manifest(Call *call, GError **error) {
 }
 
 static gboolean authorize_command(Call *call, GError **error) {
-  const char *const argv[] = {"sh", "-c", call->request->command, NULL};
+  const char *const argv[] = {"sh", "-c", call->script, NULL};
   gboolean isolated = provider_instance_isolates(call->run->harness->instance);
   return authorize_one(call, request_command(argv, isolated), &call->decision, error);
 }
@@ -142,8 +149,10 @@ static gboolean permit_file(void *copier, gboolean write, const char *path, GErr
     call->files_allowed[write ? 1 : 0]++;
     return TRUE;
   }
-  record_decision(call, request, decision, NULL);
-  json_object_array_add(call->files_denied, json_object_new_string(path));
+  if (json_object_array_length(call->files_denied) < MOST_DENIALS) {
+    record_decision(call, request, decision, NULL);
+    json_object_array_add(call->files_denied, json_object_new_string(path));
+  }
   return FALSE;
 }
 
@@ -308,7 +317,7 @@ static JsonObject *execution_facts(const Call *call) {
 }
 
 static JsonObject *argv_json(const Call *call) {
-  const char *const argv[] = {"sh", "-c", call->request->command, NULL};
+  const char *const argv[] = {"sh", "-c", call->script, NULL};
   return json_from_strv(argv);
 }
 
@@ -344,8 +353,10 @@ static void record_ended(Call *call, gint64 duration, const GError *failure) {
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "command", argv_json(call));
   json_add_take(payload, "exit_code", exit_code_json(call, failure));
-  json_add_take(payload, "stdout", output_text(&call->out, out_cut));
-  json_add_take(payload, "stderr", output_text(&call->err, err_cut));
+  call->stdout_text = output_text(&call->out, out_cut);
+  call->stderr_text = output_text(&call->err, err_cut);
+  json_add_take(payload, "stdout", json_object_get(call->stdout_text));
+  json_add_take(payload, "stderr", json_object_get(call->stderr_text));
   gboolean good =
       !failure && call->result.ended == SANDHOST_ENDED_EXIT && call->result.exit_code == 0;
   journal_add(call->run->journal, good ? "sandbox_exec_completed" : "sandbox_exec_failed", facts,
@@ -376,7 +387,7 @@ static gboolean run_command(Call *call, GError **error) {
   const struct sandhost_text argv[] = {
       {.data = "sh", .length = 2},
       {.data = "-c", .length = 2},
-      {.data = call->request->command, .length = strlen(call->request->command)},
+      {.data = call->script, .length = strlen(call->script)},
   };
   const struct sandhost_execute request = {
       .size = sizeof request,
@@ -405,6 +416,10 @@ static gboolean run_command(Call *call, GError **error) {
   call->timed_out = ok && call->result.ended == SANDHOST_ENDED_LIMIT;
   gboolean settled = ok || settle_failure(call, failure);
   record_ended(call, duration, failure);
+  if (call->out.kept->len + call->err.kept->len > LARGE_OUTPUT) {
+    journal_flush(call->run->journal,
+                  NULL); /* lest it be held twice; what fails here fails again at the end */
+  }
   if (!settled) {
     g_propagate_error(error, g_steal_pointer(&failure));
   }
@@ -432,13 +447,36 @@ static const char *outcome_name(ExecuteEnd end, int exit_code) {
   return "error";
 }
 
+static JsonObject *without(JsonObject *object, const char *const *keys) {
+  JsonObject *copy = json_object_new_object();
+  json_object_object_foreach(object, key, value) {
+    if (!g_strv_contains(keys, key)) {
+      json_add_take(copy, key, json_object_get(value));
+    }
+  }
+  return copy;
+}
+
+/* What a command printed is on record with its execution already, and is not kept twice: the trajectory puts it back. */
+static JsonObject *observation_for_record(JsonObject *observation) {
+  static const char *const DATA[] = {"data", NULL};
+  static const char *const STREAMS[] = {"stdout", "stderr", NULL};
+  JsonObject *data = json_get(observation, "data");
+  if (!json_get(data, "stdout")) {
+    return json_object_get(observation);
+  }
+  JsonObject *copy = without(observation, DATA);
+  json_add_take(copy, "data", without(data, STREAMS));
+  return copy;
+}
+
 static void record_call_ended(Run *run, const char *call_id, const ExecuteOutcome *outcome) {
   JsonObject *facts = json_object_new_object();
   json_add_text(facts, "tool_call_id", call_id);
   json_add_text(facts, "tool_name", "execute");
   json_add_text(facts, "outcome", outcome_name(outcome->end, outcome->exit_code));
   JsonObject *payload = json_object_new_object();
-  json_add_take(payload, "observation", json_object_get(outcome->observation));
+  json_add_take(payload, "observation", observation_for_record(outcome->observation));
   journal_add(run->journal, "tool_call_completed", facts, payload);
 }
 
@@ -469,6 +507,8 @@ static void tell_result(const Call *call, ExecuteOutcome *ret_outcome) {
       .result = &call->result,
       .out = &call->out,
       .err = &call->err,
+      .stdout_text = call->stdout_text,
+      .stderr_text = call->stderr_text,
       .limit = call->limit,
       .isolated = provider_instance_isolates(call->run->harness->instance),
       .lost = call->lost ? session_lost_reason(call->session) : NULL,
@@ -502,6 +542,11 @@ static JsonObject *args_of(const ExecuteCall *request) {
   return args;
 }
 
+/* sh would take a command that begins with - or + for its own options; a space before it changes nothing else. */
+static char *script_of(const char *command) {
+  return g_strconcat(*command == '-' || *command == '+' ? " " : "", command, NULL);
+}
+
 static void call_init(Call *call, Run *run, const ExecuteCall *request) {
   guint64 cap = provider_instance_max_output(run->harness->instance);
   gint64 most = run->harness->config->tool_call_timeout;
@@ -510,6 +555,7 @@ static void call_init(Call *call, Run *run, const ExecuteCall *request) {
       .request = request,
       .id = id_new("call"),
       .execution_id = id_new("exec"),
+      .script = script_of(request->command),
       .args = args_of(request),
       .limit = CLAMP(request->timeout ? request->timeout : EXECUTE_DEFAULT_TIMEOUT, 1, most),
       .files_denied = json_object_new_array(),
@@ -527,8 +573,11 @@ static void call_clear(Call *call) {
   bridge_report_free(call->report);
   json_object_put(call->files_denied);
   json_object_put(call->args);
+  json_object_put(call->stdout_text);
+  json_object_put(call->stderr_text);
   output_clear(&call->out);
   output_clear(&call->err);
+  g_free(call->script);
   g_free(call->execution_id);
   g_free(call->id);
 }

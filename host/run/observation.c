@@ -21,10 +21,17 @@ JsonObject *observation_error(JsonObject *args, const char *message, const char 
   return object;
 }
 
+/* More names than this are told by their number alone. */
+#define MOST_NAMES 10000u
+
 static JsonObject *paths(const GPtrArray *names) {
   JsonObject *array = json_object_new_array();
-  for (guint i = 0; i < names->len; i++) {
+  for (guint i = 0; i < MIN(names->len, MOST_NAMES); i++) {
     json_object_array_add(array, json_object_new_string(g_ptr_array_index(names, i)));
+  }
+  if (names->len > MOST_NAMES) {
+    g_autofree char *more = g_strdup_printf("(and %u more)", names->len - MOST_NAMES);
+    json_object_array_add(array, json_object_new_string(more));
   }
   return array;
 }
@@ -85,8 +92,8 @@ JsonObject *observation_result(JsonObject *args, const ObservationFacts *facts) 
 
   JsonObject *data = json_object_new_object();
   json_add_int(data, "exit_code", facts->result->exit_code);
-  json_add_take(data, "stdout", output_text(facts->out, out_cut));
-  json_add_take(data, "stderr", output_text(facts->err, err_cut));
+  json_add_take(data, "stdout", json_object_get(facts->stdout_text));
+  json_add_take(data, "stderr", json_object_get(facts->stderr_text));
   json_add_bool(data, "timed_out", facts->timed_out);
   json_add_text(data, "execution_surface", facts->isolated ? "sandbox" : "host");
   if (out_cut) {
@@ -94,6 +101,9 @@ JsonObject *observation_result(JsonObject *args, const ObservationFacts *facts) 
   }
   if (err_cut) {
     json_add_bool(data, "stderr_truncated", TRUE);
+  }
+  if (facts->result->ended == SANDHOST_ENDED_MEMORY) {
+    json_add_text(data, "killed_by", "memory");
   }
   if (facts->result->ended == SANDHOST_ENDED_SIGNAL) {
     json_add_int(data, "signal", facts->result->signal);

@@ -16,6 +16,8 @@ typedef struct {
   const struct sandhost_result *result;
   const Output *out;
   const Output *err;
+  JsonObject *stdout_text; /* borrowed: what is kept of the streams, as text */
+  JsonObject *stderr_text;
   gint64 limit; /* seconds that the command had */
   gboolean isolated;
   const char *lost; /* why the sandbox is gone; NULL: it is not */

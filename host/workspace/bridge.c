@@ -43,7 +43,25 @@ void bridge_report_free(BridgeReport *report) {
   g_free(report);
 }
 
+/* The last place tells of all that have none. */
+static void count_more(BridgeReport *report) {
+  BridgeSkip *last = g_ptr_array_index(report->skipped, report->skipped->len - 1);
+  report->more_skipped += report->more_skipped == 0 ? 2 : 1; /* the one that stood there, too */
+  g_free(last->path);
+  g_free(last->reason);
+  last->path = g_strdup("*");
+  last->reason =
+      g_strdup_printf("%" G_GUINT64_FORMAT
+                      " more were left out; governance_config.workspace_bridge sets patterns and "
+                      "limits",
+                      report->more_skipped);
+}
+
 void bridge_report_skip(BridgeReport *report, const char *path, const char *reason) {
+  if (report->skipped->len >= BRIDGE_MOST_SKIPS && strcmp(path, "*") != 0) {
+    count_more(report);
+    return;
+  }
   BridgeSkip *skip = g_new0(BridgeSkip, 1);
   skip->path = g_utf8_make_valid(path, -1);
   skip->reason = g_utf8_make_valid(reason, -1);

@@ -42,11 +42,16 @@ typedef struct {
   char *reason; /* texts of behaviour 8.3 */
 } BridgeSkip;
 
+/* A workspace may hold a hundred thousand files that are left out: nobody reads as many lines. */
+#define BRIDGE_MOST_SKIPS 200
+
 /* What one command's copies did; filled by copy_in, then copy_back. */
 typedef struct {
   GPtrArray *copied_in; /* char *, sorted */
   GPtrArray *written;   /* char *, sorted */
-  GPtrArray *skipped;   /* BridgeSkip *, in order of finding */
+  GPtrArray *
+      skipped; /* BridgeSkip *, in order of finding: at most BRIDGE_MOST_SKIPS, the last one says how many more */
+  guint64 more_skipped; /* that are only counted */
 } BridgeReport;
 
 BridgeReport *bridge_report_new(void);

@@ -207,6 +207,26 @@ static gboolean keeps_network_off(const struct sandhost_provider *table) {
   return table->enforces_count == 0;
 }
 
+static gboolean options_exist(const struct sandhost_provider *table, const Arguments *arguments) {
+  GHashTableIter iter;
+  gpointer name = NULL;
+  g_hash_table_iter_init(&iter, arguments->options);
+  while (g_hash_table_iter_next(&iter, &name, NULL)) {
+    gboolean known = FALSE;
+    for (gsize i = 0; i < table->option_count; i++) {
+      const struct sandhost_option *option =
+          (const void *)((const char *)table->options + i * table->option_size);
+      known = known || strcmp(option->name, name) == 0;
+    }
+    if (!known) {
+      fprintf(stderr, "sandhost-conformance: %s has no option '%s'\n", table->name,
+              (const char *)name);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
 static int judge(const Arguments *arguments) {
   static const Check *const GROUPS[] = {LIFECYCLE_CHECKS, EXECUTE_CHECKS, LIMIT_CHECKS, FILE_CHECKS,
                                         TRANSFER_CHECKS};
@@ -214,10 +234,12 @@ static int judge(const Arguments *arguments) {
   Subject subject = {.working_dir = arguments->working_dir};
   Tally tally = {0};
   subject.table = load(arguments->file, &table);
-  if (!subject.table || !open_instance(&subject, arguments)) {
+  if (!subject.table || !options_exist(&table, arguments) || !open_instance(&subject, arguments)) {
     return 2;
   }
   subject.keeps_network_off = keeps_network_off(&table);
+  g_autofree char *absolute = g_canonicalize_filename(arguments->working_dir, NULL);
+  subject.working_dir = absolute;
   subject.host_surface = (table.flags & SANDHOST_PROVIDER_HOST_SURFACE) != 0;
   printf("%s %s: %s\n", table.name, table.version, table.summary);
   for (gsize i = 0; i < G_N_ELEMENTS(GROUPS); i++) {
@@ -226,6 +248,9 @@ static int judge(const Arguments *arguments) {
   table.close(subject.instance);
   if (table.stop) {
     table.stop();
+  }
+  if (tally.passed + tally.failed + tally.skipped == 0) {
+    fprintf(stderr, "sandhost-conformance: no check's name has '%s' in it\n", arguments->only);
   }
   printf("%u passed, %u failed, %u skipped\n", tally.passed, tally.failed, tally.skipped);
   return tally.failed || tally.passed == 0 ? 1 : 0;

@@ -68,3 +68,18 @@ run "$sandhost" exec -q -- 'head -c 3000000 /dev/zero | tr "\0" x'
 code=0
 "$sandhost" exec -q -- 'yes' 2>"$work/.err" | head -n 1 >"$work/.out" || code=$?
 grep -qx y "$work/.out" || fail "no output"
+
+# A command that looks like an option of sh is a command.
+run "$sandhost" exec -q -- '-x'
+want_exit 127
+
+# What cannot be written is told.
+run bash -c '"$0" exec -q --json -- true >/dev/full' "$sandhost"
+want_exit 125
+want_in_err 'could not write standard output'
+
+# A record that is not there is not made by looking for it.
+run "$sandhost" show --record missing.db
+want_exit 125
+want_in_err 'no run is recorded in missing.db'
+[ ! -e missing.db ] || fail "show made a record"

@@ -48,3 +48,18 @@ assert [line["data"] for line in lines if line.get("stream") == "stderr"] == ["e
 assert lines[-1]["data"]["stdout"] == "\u20ac \ufffd"
 PY
 
+
+# A request that is too long is refused, and the next one is served.
+python3 -c '
+import json
+print(json.dumps({"id": 1, "command": "#" + "x" * 40000000}))
+print(json.dumps({"id": 2, "command": "echo next"}))' >long
+code=0
+"$sandhost" session <long >answers || code=$?
+[ $code -eq 0 ] || fail "exit $code after a long request"
+[ "$(wc -l <answers)" -eq 2 ] || fail "$(wc -l <answers) answers"
+out=$(head -n 1 answers)
+want_json 'the request is longer than 16 MiB' message
+out=$(tail -n 1 answers)
+want_json 'next
+' data stdout
