@@ -114,26 +114,33 @@ void record_bind_text(sqlite3_stmt *statement, int index, const char *text) {
 typedef struct {
   gint64 at;
   char *type;
-  char *metadata; /* JSON text; NULL: none */
-  char *payload;
+  const char *
+      metadata; /* JSON text; NULL: none. The value's own where it is good, which outlives the row, */
+  const char *payload;  /* since an event may hold megabytes */
+  char *owned_metadata; /* else ours */
+  char *owned_payload;
 } Row;
 
 static void row_free(Row *row) {
   if (row) {
     g_free(row->type);
-    g_free(row->metadata);
-    g_free(row->payload);
+    g_free(row->owned_metadata);
+    g_free(row->owned_payload);
     g_free(row);
   }
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Row, row_free)
 
-static char *text_of(JsonObject *value) {
+/* Borrowed from value, or from *ret_owned where its own text will not do. */
+static const char *text_of(JsonObject *value, char **ret_owned) {
   size_t length = 0;
   const char *text = json_object_to_json_string_length(
       value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length);
-  return g_utf8_validate_len(text, length, NULL) ? g_strndup(text, length)
-                                                 : g_utf8_make_valid(text, (gssize)length);
+  if (g_utf8_validate_len(text, length, NULL)) {
+    return text;
+  }
+  *ret_owned = g_utf8_make_valid(text, (gssize)length);
+  return *ret_owned;
 }
 
 static char *marker_for(const char *text, gsize length) {
@@ -148,8 +155,8 @@ static Row *row_new(const char *type, gint64 at, JsonObject *metadata, JsonObjec
   g_autoptr(Row) row = g_new0(Row, 1);
   row->at = at;
   row->type = g_utf8_make_valid(type, -1);
-  row->metadata = metadata ? text_of(metadata) : NULL;
-  row->payload = payload ? text_of(payload) : NULL;
+  row->metadata = metadata ? text_of(metadata, &row->owned_metadata) : NULL;
+  row->payload = payload ? text_of(payload, &row->owned_payload) : NULL;
   if (row->metadata && strlen(row->metadata) > JSON_MAX_BYTES) {
     g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
                 "the facts of an event %s are too long for the record", type);
@@ -158,7 +165,8 @@ static Row *row_new(const char *type, gint64 at, JsonObject *metadata, JsonObjec
   gsize length = row->payload ? strlen(row->payload) : 0;
   if (length > JSON_MAX_BYTES) {
     char *marker = marker_for(row->payload, length);
-    g_free(row->payload);
+    g_free(row->owned_payload);
+    row->owned_payload = marker;
     row->payload = marker;
   }
   return g_steal_pointer(&row);
@@ -265,7 +273,8 @@ static int insert_run(Record *record, const char *run_id, const char *trace_id, 
 
 gboolean record_begin(Record *record, const char *run_id, const char *trace_id, JsonObject *header,
                       GError **error) {
-  g_autofree char *text = text_of(header);
+  g_autofree char *owned = NULL;
+  const char *text = text_of(header, &owned);
   g_autoptr(JsonObject) facts = json_object_new_object();
   json_add_take(facts, "header", json_object_get(header));
   g_autoptr(Row) row = row_new("run_started", clock_wall(), facts, NULL, error);
@@ -452,7 +461,7 @@ static int mark_dead(Record *record) {
     return code;
   }
   g_autoptr(Row) row = row_new("run_interrupted", clock_wall(), NULL, NULL, NULL);
-  row->metadata = g_strdup("{\"cause\":\"process_gone\"}");
+  row->metadata = "{\"cause\":\"process_gone\"}";
   if (record_run_statement(record, STATEMENT_BEGIN) != SQLITE_OK) {
     return SQLITE_OK;
   }

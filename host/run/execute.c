@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "governance/requests.h"
 #include "run/observation.h"
+#include "run/output.h"
 #include "run/run-private.h"
 
 /* How long the steps around the command may take; the command's own limit is not charged for them. */
@@ -42,6 +43,9 @@ typedef struct {
   JsonObject *
       stdout_text; /* of out, once the command has ended: shared by the record and the observation */
   JsonObject *stderr_text;
+  gboolean large; /* it is a matter of memory */
+  gboolean stdout_cut;
+  gboolean stderr_cut;
   gboolean stopped; /* the door's output function said so */
   struct sandhost_result result;
   gint64 started;
@@ -332,17 +336,26 @@ static JsonObject *exit_code_json(const Call *call, const GError *failure) {
   return failure && !call->lost ? NULL : json_object_new_int(call->result.exit_code);
 }
 
+/* The bytes become text, once, and are let go. */
+static void settle_output(Call *call) {
+  call->stdout_cut = output_truncated(&call->out, call->result.stdout_bytes);
+  call->stderr_cut = output_truncated(&call->err, call->result.stderr_bytes);
+  call->large = call->out.kept->len + call->err.kept->len > LARGE_OUTPUT;
+  call->stdout_text = output_text(&call->out, call->stdout_cut);
+  call->stderr_text = output_text(&call->err, call->stderr_cut);
+  output_clear(&call->out);
+  output_clear(&call->err);
+}
+
 static void record_ended(Call *call, gint64 duration, const GError *failure) {
-  gboolean out_cut = output_truncated(&call->out, call->result.stdout_bytes);
-  gboolean err_cut = output_truncated(&call->err, call->result.stderr_bytes);
   JsonObject *facts = execution_facts(call);
   json_add_take(facts, "exit_code", exit_code_json(call, failure));
   json_add_bool(facts, "timed_out", call->timed_out);
   json_add_double(facts, "duration_ms", (double)duration / (double)CLOCK_MILLISECOND);
   json_add_int(facts, "stdout_bytes", (gint64)MAX(call->out.total, call->result.stdout_bytes));
   json_add_int(facts, "stderr_bytes", (gint64)MAX(call->err.total, call->result.stderr_bytes));
-  json_add_bool(facts, "stdout_truncated", out_cut);
-  json_add_bool(facts, "stderr_truncated", err_cut);
+  json_add_bool(facts, "stdout_truncated", call->stdout_cut);
+  json_add_bool(facts, "stderr_truncated", call->stderr_cut);
   json_add_bool(facts, "session_terminated", call->lost);
   json_add_int(facts, "signal", call->result.signal);
   json_add_text(facts, "error", failure ? failure->message : NULL);
@@ -353,8 +366,6 @@ static void record_ended(Call *call, gint64 duration, const GError *failure) {
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "command", argv_json(call));
   json_add_take(payload, "exit_code", exit_code_json(call, failure));
-  call->stdout_text = output_text(&call->out, out_cut);
-  call->stderr_text = output_text(&call->err, err_cut);
   json_add_take(payload, "stdout", json_object_get(call->stdout_text));
   json_add_take(payload, "stderr", json_object_get(call->stderr_text));
   gboolean good =
@@ -415,8 +426,9 @@ static gboolean run_command(Call *call, GError **error) {
   gint64 duration = clock_now() - call->started;
   call->timed_out = ok && call->result.ended == SANDHOST_ENDED_LIMIT;
   gboolean settled = ok || settle_failure(call, failure);
+  settle_output(call);
   record_ended(call, duration, failure);
-  if (call->out.kept->len + call->err.kept->len > LARGE_OUTPUT) {
+  if (call->large) {
     journal_flush(call->run->journal,
                   NULL); /* lest it be held twice; what fails here fails again at the end */
   }
@@ -505,10 +517,10 @@ static void tell_error(const Call *call, const GError *error, ExecuteOutcome *re
 static void tell_result(const Call *call, ExecuteOutcome *ret_outcome) {
   const ObservationFacts facts = {
       .result = &call->result,
-      .out = &call->out,
-      .err = &call->err,
       .stdout_text = call->stdout_text,
       .stderr_text = call->stderr_text,
+      .stdout_cut = call->stdout_cut,
+      .stderr_cut = call->stderr_cut,
       .limit = call->limit,
       .isolated = provider_instance_isolates(call->run->harness->instance),
       .lost = call->lost ? session_lost_reason(call->session) : NULL,

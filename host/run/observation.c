@@ -87,19 +87,16 @@ static char *message_for(const ObservationFacts *facts) {
 }
 
 JsonObject *observation_result(JsonObject *args, const ObservationFacts *facts) {
-  gboolean out_cut = output_truncated(facts->out, facts->result->stdout_bytes);
-  gboolean err_cut = output_truncated(facts->err, facts->result->stderr_bytes);
-
   JsonObject *data = json_object_new_object();
   json_add_int(data, "exit_code", facts->result->exit_code);
   json_add_take(data, "stdout", json_object_get(facts->stdout_text));
   json_add_take(data, "stderr", json_object_get(facts->stderr_text));
   json_add_bool(data, "timed_out", facts->timed_out);
   json_add_text(data, "execution_surface", facts->isolated ? "sandbox" : "host");
-  if (out_cut) {
+  if (facts->stdout_cut) {
     json_add_bool(data, "stdout_truncated", TRUE);
   }
-  if (err_cut) {
+  if (facts->stderr_cut) {
     json_add_bool(data, "stderr_truncated", TRUE);
   }
   if (facts->result->ended == SANDHOST_ENDED_MEMORY) {

@@ -5,7 +5,7 @@
 
 #include <sandhost/provider.h>
 
-#include "run/output.h"
+#include "base/json.h"
 #include "workspace/bridge.h"
 
 /* The observation of a call that never got to a result: {tool_name, args, status, data, message}. code is the
@@ -14,10 +14,10 @@ JsonObject *observation_error(JsonObject *args, const char *message, const char 
 
 typedef struct {
   const struct sandhost_result *result;
-  const Output *out;
-  const Output *err;
   JsonObject *stdout_text; /* borrowed: what is kept of the streams, as text */
   JsonObject *stderr_text;
+  gboolean stdout_cut;
+  gboolean stderr_cut;
   gint64 limit; /* seconds that the command had */
   gboolean isolated;
   const char *lost; /* why the sandbox is gone; NULL: it is not */
