@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the sandhost program: finds the command and hands over. */
 #include <errno.h>
-#include <locale.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +34,6 @@ static void print_help(FILE *out) {
 }
 
 int main(int argc, char **argv) {
-  setlocale(LC_CTYPE, "C.UTF-8");
   signal(SIGPIPE, SIG_IGN);
   mallopt(M_MMAP_THRESHOLD,
           128 * 1024); /* a megabyte of output goes back to the system when it is told */
