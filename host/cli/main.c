@@ -35,8 +35,8 @@ static void print_help(FILE *out) {
 
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);
-  mallopt(M_MMAP_THRESHOLD,
-          128 * 1024); /* a megabyte of output goes back to the system when it is told */
+  /* A megabyte of output goes back to the system when it is told. */
+  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   if (argc < 2) {
     print_help(stderr);
     return EXIT_USAGE;

@@ -19,8 +19,8 @@
 #define CREATE_SECONDS 600 /* an image may have to be pulled */
 #define COPY_SECONDS 60
 #define MOST_DENIALS 200 /* files whose refusal is told one by one */
-#define LARGE_OUTPUT                                                                               \
-  65536 /* bytes that are written to the record without waiting for what follows */
+/* Bytes that are written to the record without waiting for what follows. */
+#define LARGE_OUTPUT 65536
 #define BACKSTOP_SECONDS 15 /* past the command's limit; a provider gives up before that */
 
 typedef struct {
@@ -40,8 +40,8 @@ typedef struct {
 
   Output out;
   Output err;
-  JsonObject *
-      stdout_text; /* of out, once the command has ended: shared by the record and the observation */
+  /* What is kept, once the command has ended. */
+  JsonObject *stdout_text;
   JsonObject *stderr_text;
   gboolean large; /* it is a matter of memory */
   gboolean stdout_cut;

@@ -32,12 +32,23 @@ void journal_free(Journal *journal) {
   g_free(journal);
 }
 
+/* A copy that nobody else holds: json-c counts references without atomics, and another thread may be the one that
+ * flushes. */
+static JsonObject *own(JsonObject *take_value) {
+  JsonObject *copy = NULL;
+  if (take_value) {
+    json_object_deep_copy(take_value, &copy, NULL);
+    json_object_put(take_value);
+  }
+  return copy;
+}
+
 void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
                  JsonObject *take_payload) {
   JsonObject *event = json_object_new_object();
   json_add_text(event, "type", type);
-  json_add_take(event, "metadata", take_metadata);
-  json_add_take(event, "payload", take_payload);
+  json_add_take(event, "metadata", own(take_metadata));
+  json_add_take(event, "payload", own(take_payload));
   json_add_int(event, "at", clock_wall());
   pthread_mutex_lock(&journal->lock);
   json_object_array_add(journal->pending, event);

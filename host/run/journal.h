@@ -14,7 +14,7 @@ Journal *journal_new(Record *record, const char *run_id);
 void journal_free(Journal *journal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Journal, journal_free)
 
-/* Takes both objects; either may be NULL. Cannot fail: flush tells. */
+/* Takes both objects and keeps copies, so parts of them may be shared with the caller; either may be NULL. Cannot fail: flush tells. */
 void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
                  JsonObject *take_payload);
 

@@ -45,7 +45,7 @@ void bridge_report_free(BridgeReport *report) {
 
 /* The last place tells of all that have none. */
 static void count_more(BridgeReport *report) {
-  BridgeSkip *last = g_ptr_array_index(report->skipped, report->skipped->len - 1);
+  BridgeSkip *last = g_ptr_array_index(report->skipped, BRIDGE_MOST_SKIPS - 1);
   report->more_skipped += report->more_skipped == 0 ? 2 : 1; /* the one that stood there, too */
   g_free(last->path);
   g_free(last->reason);
