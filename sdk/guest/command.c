@@ -50,6 +50,7 @@ struct command {
   int unbegun;     /* it was never started */
   int adopted;     /* the guest itself waits for it */
   int64_t started; /* CLOCK_MONOTONIC */
+  uint64_t kills;  /* for want of memory, before it began */
   struct keeper_message end;
 };
 
@@ -77,6 +78,14 @@ static void outlet_release(struct outlet *outlet) {
   }
 }
 
+/* Also a shell whose command was killed: it ends by itself, and says so with this exit code. */
+static int is_memory_kill(const struct command *command) {
+  int status = command->end.status;
+  int killed =
+      WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 128 + SIGKILL;
+  return killed && memory_kills() > command->kills;
+}
+
 static size_t pack_results(const struct command *command, unsigned char *results) {
   const struct keeper_message *end = &command->end;
   uint32_t ended = SANDHOST_ENDED_EXIT;
@@ -85,6 +94,10 @@ static size_t pack_results(const struct command *command, unsigned char *results
   if (command->at_limit && WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGKILL) {
     ended = SANDHOST_ENDED_LIMIT; /* not where it ended by itself just before the kill */
     code = 137;
+    number = SIGKILL;
+  } else if (is_memory_kill(command)) {
+    ended = SANDHOST_ENDED_MEMORY;
+    code = 128 + SIGKILL;
     number = SIGKILL;
   } else if (WIFSIGNALED(end->status)) {
     ended = SANDHOST_ENDED_SIGNAL;
@@ -538,6 +551,7 @@ void command_open(uint32_t id, struct guest_reader *parameters) {
                                    .cancel = command_cancel};
   command->cap = cap;
   command->limit = limit;
+  command->kills = memory_kills();
   if (request_add(&command->base) < 0) {
     free(command);
     stream_done(id, SANDHOST_LIMIT, "the guest has too many requests open", NULL, 0);

@@ -108,6 +108,12 @@ void keeper_listen_all(void);
 int keeper_reaped(pid_t pid);
 int keeper_is(pid_t pid);
 
+/* ---- Memory (memory.c) ----------------------------------------------------------------------- */
+
+void memory_init(void);
+/* How often the kernel has killed something here for want of memory; 0 where that is not known. */
+uint64_t memory_kills(void);
+
 int64_t guest_now(void); /* CLOCK_MONOTONIC nanoseconds */
 extern int guest_is_init;
 extern int guest_null;                 /* /dev/null, or an empty pipe */

@@ -141,6 +141,7 @@ int main(int argc, char **argv) {
   if (take_stream() < 0 || loop_init() < 0) {
     return 1;
   }
+  memory_init();
   keeper_init(); /* without one now, the first command makes it */
   loop_run();
   if (!guest_is_init) { /* the end of init is the end of all */

@@ -7,6 +7,7 @@
  */
 #include "guest-sandbox.h"
 
+#include "call-relay.h"
 #include "failure.h"
 #include "guest-request.h"
 
@@ -27,95 +28,11 @@
 /* And to end once it is killed. */
 #define KILL_PATIENCE (5000 * MILLISECOND)
 
-/* ---- The host table that the client sees ------------------------------------------------------ */
+/* ---- The call that the client sees ------------------------------------------------------------- */
 
-/* What the client takes for the host's call; on the stack of the thread that runs it. */
-struct relay {
-  const struct sandhost_host *host;
-  struct sandhost_call *call;
-  gboolean quiet; /* no failure at all is passed on */
-  gboolean failed;
-  char *failure; /* owned; text of a loss */
-};
-
-static struct relay *relay_of(struct sandhost_call *call) {
-  return (struct relay *)call;
-}
-
-static const struct relay *relay_of_constant(const struct sandhost_call *call) {
-  return (const struct relay *)call;
-}
-
-static int64_t relay_deadline(const struct sandhost_call *call) {
-  const struct relay *relay = relay_of_constant(call);
-  return relay->host->deadline(relay->call);
-}
-
-static int32_t relay_cancelled(const struct sandhost_call *call) {
-  const struct relay *relay = relay_of_constant(call);
-  return relay->host->cancelled(relay->call);
-}
-
-static int32_t relay_cancel_fd(const struct sandhost_call *call) {
-  const struct relay *relay = relay_of_constant(call);
-  return relay->host->cancel_fd(relay->call);
-}
-
-static int32_t relay_wait(const struct sandhost_call *call, int32_t fd, int32_t events,
-                          int64_t duration) {
-  const struct relay *relay = relay_of_constant(call);
-  return relay->host->wait(relay->call, fd, events, duration);
-}
-
-static int32_t relay_fail(struct sandhost_call *call, int32_t status,
-                          struct sandhost_text message) {
-  struct relay *relay = relay_of(call);
-  if (status != SANDHOST_LOST && !relay->quiet) {
-    relay->failed = TRUE;
-    return relay->host->fail(relay->call, status, message);
-  }
-  if (!relay->failed) {
-    relay->failed = TRUE;
-    relay->failure = g_strndup(message.data, message.length);
-  }
-  return status;
-}
-
-static void relay_fail_details(struct sandhost_call *call, const struct sandhost_failure *details) {
-  struct relay *relay = relay_of(call);
-  relay->host->fail_details(relay->call, details);
-}
-
-static void relay_report(struct sandhost_call *call, uint32_t kind, struct sandhost_text value) {
-  struct relay *relay = relay_of(call);
-  if (kind != SANDHOST_REPORT_LOST) {
-    relay->host->report(relay->call, kind, value);
-  }
-}
-
-static void relay_progress(struct sandhost_call *call, struct sandhost_text line) {
-  struct relay *relay = relay_of(call);
-  relay->host->progress(relay->call, line);
-}
-
-static const struct sandhost_host relay_table = {.size = sizeof(struct sandhost_host),
-                                                 .minor = SANDHOST_ABI_MINOR,
-                                                 .version = {.data = "", .length = 0},
-                                                 .deadline = relay_deadline,
-                                                 .cancelled = relay_cancelled,
-                                                 .cancel_fd = relay_cancel_fd,
-                                                 .wait = relay_wait,
-                                                 .fail = relay_fail,
-                                                 .fail_details = relay_fail_details,
-                                                 .report = relay_report,
-                                                 .progress = relay_progress};
-
-static struct relay relay_for(const struct guest_sandbox *sandbox, struct sandhost_call *call) {
-  return (struct relay){.host = sandbox->host, .call = call};
-}
-
-static struct sandhost_call *relayed(struct relay *relay) {
-  return (struct sandhost_call *)relay;
+static struct call_relay relay_for(const struct guest_sandbox *sandbox,
+                                   struct sandhost_call *call) {
+  return (struct call_relay){.host = sandbox->host, .call = call};
 }
 
 /* ---- The process ------------------------------------------------------------------------------ */
@@ -189,7 +106,7 @@ void guest_sandbox_init(struct guest_sandbox *sandbox, const struct sandhost_hos
   *sandbox = (struct guest_sandbox){
       .host = host,
       .client = guest_client_new(
-          &relay_table, byte_channel_for_fds(take_process->stream_fd, take_process->stream_fd),
+          &call_relay_host, byte_channel_for_fds(take_process->stream_fd, take_process->stream_fd),
           working_dir),
       .pid = take_process->pid,
       .pidfd = take_process->pidfd,
@@ -251,10 +168,10 @@ static char *read_complaint(const struct guest_sandbox *sandbox) {
 
 int32_t guest_sandbox_greet(struct guest_sandbox *sandbox, struct sandhost_call *call,
                             gboolean *ret_is_init, char **ret_complaint) {
-  struct relay relay = relay_for(sandbox, call);
+  struct call_relay relay = relay_for(sandbox, call);
   siginfo_t info = {0};
   relay.quiet = TRUE;
-  int32_t status = guest_client_greet(sandbox->client, relayed(&relay), ret_is_init);
+  int32_t status = guest_client_greet(sandbox->client, call_relay_call(&relay), ret_is_init);
   g_autofree char *failure = g_steal_pointer(&relay.failure);
   if (status == SANDHOST_OK) {
     return status;
@@ -297,7 +214,7 @@ static int32_t fail_lost(struct guest_sandbox *sandbox, struct sandhost_call *ca
   return fail_call(sandbox->host, call, SANDHOST_LOST, "%s", reason);
 }
 
-static int32_t finish(struct guest_sandbox *sandbox, struct relay *relay, int32_t status) {
+static int32_t finish(struct guest_sandbox *sandbox, struct call_relay *relay, int32_t status) {
   g_autofree char *failure = g_steal_pointer(&relay->failure);
   return status == SANDHOST_LOST ? fail_lost(sandbox, relay->call, failure) : status;
 }
@@ -312,64 +229,67 @@ int32_t guest_sandbox_execute(struct sandhost_call *call, struct sandhost_sandbo
                               const struct sandhost_execute *request,
                               const struct sandhost_observer *observer,
                               struct sandhost_result *ret_result) {
-  struct relay relay = relay_for(base(sandbox), call);
-  return finish(
-      base(sandbox), &relay,
-      guest_client_execute(base(sandbox)->client, relayed(&relay), request, observer, ret_result));
+  struct call_relay relay = relay_for(base(sandbox), call);
+  return finish(base(sandbox), &relay,
+                guest_client_execute(base(sandbox)->client, call_relay_call(&relay), request,
+                                     observer, ret_result));
 }
 
 int32_t guest_sandbox_read_file(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                                 struct sandhost_path path, const struct sandhost_sink *sink) {
-  struct relay relay = relay_for(base(sandbox), call);
+  struct call_relay relay = relay_for(base(sandbox), call);
   return finish(base(sandbox), &relay,
-                guest_client_read_file(base(sandbox)->client, relayed(&relay), path, sink));
+                guest_client_read_file(base(sandbox)->client, call_relay_call(&relay), path, sink));
 }
 
 int32_t guest_sandbox_write_file(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                                  struct sandhost_path path, uint32_t mode,
                                  const struct sandhost_source *source) {
-  struct relay relay = relay_for(base(sandbox), call);
+  struct call_relay relay = relay_for(base(sandbox), call);
   return finish(
       base(sandbox), &relay,
-      guest_client_write_file(base(sandbox)->client, relayed(&relay), path, mode, source));
+      guest_client_write_file(base(sandbox)->client, call_relay_call(&relay), path, mode, source));
 }
 
 int32_t guest_sandbox_upload(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                              struct sandhost_path dir, const struct sandhost_source *tar) {
-  struct relay relay = relay_for(base(sandbox), call);
+  struct call_relay relay = relay_for(base(sandbox), call);
   return finish(base(sandbox), &relay,
-                guest_client_upload(base(sandbox)->client, relayed(&relay), dir, tar));
+                guest_client_upload(base(sandbox)->client, call_relay_call(&relay), dir, tar));
 }
 
 int32_t guest_sandbox_download(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                                struct sandhost_path dir, const struct sandhost_path *names,
                                size_t name_count, const struct sandhost_sink *tar) {
-  struct relay relay = relay_for(base(sandbox), call);
-  return finish(
-      base(sandbox), &relay,
-      guest_client_download(base(sandbox)->client, relayed(&relay), dir, names, name_count, tar));
+  struct call_relay relay = relay_for(base(sandbox), call);
+  return finish(base(sandbox), &relay,
+                guest_client_download(base(sandbox)->client, call_relay_call(&relay), dir, names,
+                                      name_count, tar));
 }
 
 int32_t guest_sandbox_changes(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                               const struct sandhost_changes *request,
                               const struct sandhost_entry_sink *sink) {
-  struct relay relay = relay_for(base(sandbox), call);
-  return finish(base(sandbox), &relay,
-                guest_client_changes(base(sandbox)->client, relayed(&relay), request, sink));
+  struct call_relay relay = relay_for(base(sandbox), call);
+  return finish(
+      base(sandbox), &relay,
+      guest_client_changes(base(sandbox)->client, call_relay_call(&relay), request, sink));
 }
 
 int32_t guest_sandbox_signal(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                              uint64_t execution, int32_t signal) {
-  struct relay relay = relay_for(base(sandbox), call);
-  return finish(base(sandbox), &relay,
-                guest_client_signal(base(sandbox)->client, relayed(&relay), execution, signal));
+  struct call_relay relay = relay_for(base(sandbox), call);
+  return finish(
+      base(sandbox), &relay,
+      guest_client_signal(base(sandbox)->client, call_relay_call(&relay), execution, signal));
 }
 
 int32_t guest_sandbox_probe(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                             const struct sandhost_probe *request, uint32_t *ret_verdict) {
-  struct relay relay = relay_for(base(sandbox), call);
-  return finish(base(sandbox), &relay,
-                guest_client_probe(base(sandbox)->client, relayed(&relay), request, ret_verdict));
+  struct call_relay relay = relay_for(base(sandbox), call);
+  return finish(
+      base(sandbox), &relay,
+      guest_client_probe(base(sandbox)->client, call_relay_call(&relay), request, ret_verdict));
 }
 
 /* ---- Requests to create ----------------------------------------------------------------------- */
