@@ -329,9 +329,6 @@ GByteArray *layout_arguments(const Layout *layout, const struct layout_wish *wis
   if (wish->disable_userns) {
     add(arguments, "--disable-userns", NULL);
   }
-  if (wish->wait) {
-    add(arguments, "--block-fd", G_STRINGIFY(LAYOUT_BLOCK_FD), NULL);
-  }
   g_byte_array_append(arguments, layout->head->data, layout->head->len);
   for (size_t i = 0; i < wish->environment_count; i++) {
     add_variable(arguments, &wish->environment[i]);

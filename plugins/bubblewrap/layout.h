@@ -13,13 +13,12 @@
 #include <sandhost/provider.h>
 
 #define LAYOUT_MAX_FILES 40
-/* Descriptors that bwrap inherits: its arguments, the guest, one to wait for, the filter of system calls,
+/* Descriptors that bwrap inherits: its arguments, the guest, the filter of system calls,
  * the files. */
 #define LAYOUT_ARGS_FD 3
 #define LAYOUT_GUEST_FD 4
-#define LAYOUT_BLOCK_FD 5
-#define LAYOUT_FILTER_FD 6
-#define LAYOUT_FIRST_FILE_FD 7
+#define LAYOUT_FILTER_FD 5
+#define LAYOUT_FIRST_FILE_FD 6
 /* What bwrap runs: a descriptor, so that the guest may lie where the sandbox's user cannot go. */
 #define LAYOUT_GUEST_PATH "/proc/self/fd/4"
 
@@ -34,8 +33,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Layout, layout_free)
 struct layout_wish {
   const char *working_dir; /* as layout_check_working_dir returns it */
   gboolean network;
-  gboolean disable_userns; /* needs bwrap 0.8 */
-  gboolean wait; /* the guest does not start before LAYOUT_BLOCK_FD has something to read */
+  gboolean disable_userns;                 /* needs bwrap 0.8 */
   const struct sandhost_pair *environment; /* checked */
   size_t environment_count;
 };

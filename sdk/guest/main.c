@@ -39,8 +39,9 @@ const char *__asan_default_options(void) {
 
 static void print_help(void) {
   puts(
-      "usage: sandhost-guest\n"
+      "usage: sandhost-guest [--nproc N]\n"
       "Runs inside a sandbox and serves sandhost on descriptors 0 and 1. It is of no use by hand.\n"
+      "  --nproc N   first limits itself, and all that it starts, to N processes\n"
       "  --version   print the protocol's version");
 }
 
@@ -128,14 +129,35 @@ static void settle(void) {
   sigprocmask(SIG_BLOCK, &child, NULL);
 }
 
+/* 0, or -1: it is no number, or the limit cannot be had; then nothing may run. */
+static int limit_processes(const char *text) {
+  char *end = NULL;
+  errno = 0;
+  unsigned long number = strtoul(text, &end, 10);
+  const struct rlimit limit = {.rlim_cur = number, .rlim_max = number};
+  if (errno || end == text || *end || *text == '-' || number == 0) {
+    return -1;
+  }
+  return setrlimit(RLIMIT_NPROC, &limit);
+}
+
+/* What is to be returned at once, or -1: serve. */
+static int read_arguments(int argc, char **argv) {
+  if (argc == 1 || (argc == 3 && strcmp(argv[1], "--nproc") == 0)) {
+    return argc == 1 || limit_processes(argv[2]) == 0 ? -1 : 1;
+  }
+  if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+    printf("sandhost-guest protocol %u\n", GUEST_VERSION);
+    return 0;
+  }
+  print_help();
+  return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : 2;
+}
+
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    if (strcmp(argv[1], "--version") == 0) {
-      printf("sandhost-guest protocol %u\n", GUEST_VERSION);
-      return 0;
-    }
-    print_help();
-    return strcmp(argv[1], "--help") == 0 ? 0 : 2;
+  int exit_code = read_arguments(argc, argv);
+  if (exit_code >= 0) {
+    return exit_code;
   }
   settle();
   if (take_stream() < 0 || loop_init() < 0) {
