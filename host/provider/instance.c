@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "provider/job.h"
 #include "provider/text.h"
 
@@ -91,7 +92,14 @@ static gboolean call_open(ProviderInstance *instance, const char *guest_dir, GEr
   job->open.size = sizeof job->open;
   job->open.guest_dir = job_path(job, path_of(guest_dir));
   copy_values(job, instance->values, provider->table.option_count);
-  if (!job_run(job, error)) {
+  g_autoptr(GError) refusal = NULL;
+  if (!job_run(job, &refusal)) {
+    if (provider_error_is(refusal,
+                          SANDHOST_INVALID)) { /* what only the provider could check of an option */
+      g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, refusal->message);
+    } else {
+      g_propagate_error(error, g_steal_pointer(&refusal));
+    }
     return FALSE;
   }
   instance->theirs = job->ret_instance;

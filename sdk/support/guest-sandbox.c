@@ -322,8 +322,8 @@ static const char *unkept_setting(const struct sandhost_create *request, uint32_
   return NULL;
 }
 
-int32_t guest_sandbox_check_create(const struct sandhost_host *host, struct sandhost_call *call,
-                                   const struct sandhost_create *request, uint32_t kept) {
+int32_t guest_sandbox_check_request(const struct sandhost_host *host, struct sandhost_call *call,
+                                    const struct sandhost_create *request) {
   if (request->size < GUEST_FIRST_SIZE(struct sandhost_create, reserved) || !request->network ||
       request->network->size < GUEST_FIRST_SIZE(struct sandhost_network, denied_count) ||
       request->reserved != 0) {
@@ -333,10 +333,6 @@ int32_t guest_sandbox_check_create(const struct sandhost_host *host, struct sand
       request->network->mode != SANDHOST_NETWORK_ALLOW) {
     return fail_call(host, call, SANDHOST_INVALID, "network mode %u is unknown",
                      request->network->mode);
-  }
-  const char *unkept = unkept_setting(request, kept);
-  if (unkept) {
-    return fail_call(host, call, SANDHOST_UNSUPPORTED, "this sandbox cannot %s", unkept);
   }
   for (size_t i = 0; i < request->environment_count; i++) {
     const struct sandhost_text *name = &request->environment[i].name;
@@ -354,4 +350,14 @@ int32_t guest_sandbox_check_create(const struct sandhost_host *host, struct sand
     return fail_call(host, call, SANDHOST_INVALID, "the working directory is no absolute path");
   }
   return SANDHOST_OK;
+}
+
+int32_t guest_sandbox_check_create(const struct sandhost_host *host, struct sandhost_call *call,
+                                   const struct sandhost_create *request, uint32_t kept) {
+  int32_t status = guest_sandbox_check_request(host, call, request);
+  const char *unkept = status == SANDHOST_OK ? unkept_setting(request, kept) : NULL;
+  if (unkept) {
+    return fail_call(host, call, SANDHOST_UNSUPPORTED, "this sandbox cannot %s", unkept);
+  }
+  return status;
 }

@@ -94,4 +94,8 @@ int32_t guest_sandbox_probe(struct sandhost_call *call, struct sandhost_sandbox 
 int32_t guest_sandbox_check_create(const struct sandhost_host *host, struct sandhost_call *call,
                                    const struct sandhost_create *request, uint32_t kept);
 
+/* The part of it that holds for every provider: sizes, network mode, variables, working directory. */
+int32_t guest_sandbox_check_request(const struct sandhost_host *host, struct sandhost_call *call,
+                                    const struct sandhost_create *request);
+
 #endif

@@ -7,7 +7,10 @@ sandhost=$SANDHOST_BUILD/bin/sandhost
 work=$(mktemp -d)
 cd "$work"
 export SANDHOST_STATE_DIR=$work/state
+at_exit=() # commands, run at the end in reverse order
 cleanup() {
+  local i
+  for ((i = ${#at_exit[@]} - 1; i >= 0; i--)); do eval "${at_exit[i]}" || true; done
   cd /
   chmod -R u+rwX "$work" 2>/dev/null || true
   rm -rf "$work"

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# The docker provider keeps the contract on every kind of engine, with the guest and through the engine's own calls.
+# Usage: conformance-engines.sh KIND [OPTION...]
+. "$SANDHOST_SOURCE/tests/e2e/lib.bash"
+. "$SANDHOST_SOURCE/tests/engine/lib.bash"
+
+kind=$1
+shift
+engine_start "$kind"
+engine_image busybox:test busybox
+plugin=$(find "$SANDHOST_BUILD" -name sandhost-docker.so -path '*/providers/*')
+options=()
+for option in image=busybox:test "$@"; do
+  options+=(--option "$option")
+done
+"$sandhost" provider test "$plugin" "${options[@]}"
