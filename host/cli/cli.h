@@ -3,6 +3,7 @@
 #ifndef SANDHOST_CLI_CLI_H
 #define SANDHOST_CLI_CLI_H
 
+#include "cli/progress.h"
 #include "record/record.h"
 #include "run/execute.h"
 #include "run/run.h"
@@ -27,6 +28,8 @@ int cli_show(int argc, char **argv);
 int cli_providers(int argc, char **argv);
 int cli_provider(int argc, char **argv);
 int cli_check(int argc, char **argv);
+int cli_cleanup(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
 
 /* "sandhost: " and the message on stderr, in one line without control characters. */
 void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
@@ -43,8 +46,9 @@ typedef struct {
   char *config;    /* file */
   char *workspace; /* folder */
   char *provider;
-  char *record; /* file */
-  gboolean yes; /* answers every ask */
+  char *record;     /* file */
+  gboolean yes;     /* answers every ask */
+  gboolean verbose; /* tells every line of progress */
 } CliRunOptions;
 #define CLI_RUN_OPTIONS(options)                                                                     \
   {"config",                                                                                         \
@@ -69,11 +73,25 @@ typedef struct {
        "Sandbox provider (default bubblewrap)",                                                      \
        "NAME"},                                                                                      \
       {"record", 0, 0, G_OPTION_ARG_FILENAME, &(options).record, "File that keeps the record", "F"}, \
+      {"yes",                                                                                        \
+       'y',                                                                                          \
+       0,                                                                                            \
+       G_OPTION_ARG_NONE,                                                                            \
+       &(options).yes,                                                                               \
+       "Allow once whatever the policy asks about",                                                  \
+       NULL},                                                                                        \
   {                                                                                                  \
-    "yes", 'y', 0, G_OPTION_ARG_NONE, &(options).yes, "Allow once whatever the policy asks about",   \
-        NULL                                                                                         \
+    "verbose", 'v', 0, G_OPTION_ARG_NONE, &(options).verbose,                                        \
+        "Tell every step of making the sandbox", NULL                                                \
   }
 void cli_run_options_clear(CliRunOptions *options);
+
+/* A configuration with the options' provider and workspace laid over it. With neither a file nor a provider: the default
+ * one. registry is borrowed. NULL: *error. */
+Config *cli_config(const CliRunOptions *options, ProviderRegistry *registry, GError **error);
+
+/* The file of the record that the options or the configuration (NULL: none) name, else the default one. Owned. */
+char *cli_record_path(const CliRunOptions *options, const Config *config);
 
 /* A configuration with the options laid over it, checked, as a harness. registry is made. NULL: *error. */
 Harness *cli_harness(const CliRunOptions *options, ProviderRegistry **ret_registry, GError **error);
@@ -87,6 +105,7 @@ typedef struct {
   gboolean yes;
   gboolean asks_terminal; /* a person at the terminal may answer an ask */
   gboolean refused;       /* a person at the terminal said no */
+  Progress progress;
   Run *run;
 } CliRun;
 
@@ -97,6 +116,8 @@ gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, gboolean asks_
 gboolean cli_run_finish(CliRun *run, const char *status, const char *reason);
 /* Frees what cli_run_begin made; only for a finished or never begun run. */
 void cli_run_clear(CliRun *run);
+/* From here on SIGINT, SIGTERM and SIGHUP raise cancel, which is borrowed; NULL: they raise nothing. */
+void cli_install_signals(Cancel *cancel);
 /* The signal that raised cancel, or 0. */
 int cli_caught_signal(void);
 

@@ -17,6 +17,12 @@ typedef struct {
   gboolean quiet;
 } ExecOptions;
 
+static void on_started(void *user, guint64 execution) {
+  CliRun *run = user;
+  (void)execution;
+  progress_end(&run->progress);
+}
+
 static gboolean show_output(void *user, guint32 stream, const void *data, gsize length) {
   (void)user;
   return cli_write(stream == SANDHOST_STDERR ? STDERR_FILENO : STDOUT_FILENO, data, length);
@@ -80,12 +86,15 @@ static int exec_in(CliRun *run, const ExecOptions *options, const char *command,
   const ExecuteCall call = {
       .command = command,
       .timeout = timeout,
+      .user = run,
+      .started = on_started,
       .output = options->json ? NULL : show_output,
       .input = options->input ? take_input : NULL,
       .input_fd = options->input ? input_fd : NULL,
   };
   ExecuteOutcome outcome;
   execute_run(run->run, &call, &outcome);
+  progress_end(&run->progress);
   int code = run->refused && outcome.end == EXECUTE_WAITING ? EXIT_DENIED : cli_exit_code(&outcome);
   if (options->json) {
     print_json(run, &outcome);

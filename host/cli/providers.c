@@ -4,51 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-
-static const struct {
-  guint32 setting;
-  const char *heading; /* of a column */
-  const char *words;
-} SETTINGS[] = {
-    {SANDHOST_SETTING_NETWORK_OFF, "net-off", "network off"},
-    {SANDHOST_SETTING_NETWORK_ON, "net-on", "network on"},
-    {SANDHOST_SETTING_ALLOWED_HOSTS, "allow", "a network host allowlist"},
-    {SANDHOST_SETTING_DENIED_HOSTS, "deny", "blocking named hosts"},
-    {SANDHOST_SETTING_IMAGE, "image", "an image"},
-    {SANDHOST_SETTING_CPU, "cpu", "a CPU limit"},
-    {SANDHOST_SETTING_MEMORY, "memory", "a memory limit"},
-    {SANDHOST_SETTING_PIDS, "pids", "a process limit"},
-    {SANDHOST_SETTING_GPU, "gpu", "a GPU"},
-    {SANDHOST_SETTING_LIFETIME, "life", "a sandbox lifetime"},
-    {SANDHOST_SETTING_MOUNT, "mount", "a workspace mount"},
-    {SANDHOST_SETTING_SECRETS, "secrets", "delivering secrets"},
-    {SANDHOST_SETTING_ENVIRONMENT, "env", "plain environment"},
-    {SANDHOST_SETTING_SNAPSHOT, "snap", "snapshots"},
-    {SANDHOST_SETTING_FILES, "files", "hiding this machine's files"},
-};
-
-static const char *level_word(guint32 level) {
-  if (level >= SANDHOST_LEVEL_ENFORCED) {
-    return "yes";
-  }
-  if (level >= SANDHOST_LEVEL_CHECKED) {
-    return "checked";
-  }
-  return level >= SANDHOST_LEVEL_FORWARDED ? "forward" : "-";
-}
-
-/* As the code declares it; what this machine lowers is told by providers NAME. */
-static guint32 declared_level(const struct sandhost_provider *table, guint32 setting) {
-  if (table->enforces_count == 0) {
-    return SANDHOST_LEVEL_ENFORCED;
-  }
-  for (gsize i = 0; i < table->enforces_count; i++) {
-    if (table->enforces[i].setting == setting) {
-      return table->enforces[i].level;
-    }
-  }
-  return SANDHOST_LEVEL_NONE;
-}
+#include "cli/enforcement.h"
 
 static void print_one(ProviderRegistry *registry, const char *name, const char *file) {
   g_autoptr(GError) error = NULL;
@@ -59,10 +15,12 @@ static void print_one(ProviderRegistry *registry, const char *name, const char *
   }
   const struct sandhost_provider *table = provider_table(provider);
   printf("%-12s %-9s", name, table->version);
-  for (gsize i = 0; i < G_N_ELEMENTS(SETTINGS); i++) {
-    printf(" %-*s", (int)strlen(SETTINGS[i].heading) < 7 ? 7 : (int)strlen(SETTINGS[i].heading),
-           table->enforces_count == 0 ? "trusted"
-                                      : level_word(declared_level(table, SETTINGS[i].setting)));
+  for (gsize i = 0; i < ENFORCEMENT_COUNT; i++) {
+    printf(" %-*s",
+           (int)strlen(ENFORCEMENT[i].heading) < 7 ? 7 : (int)strlen(ENFORCEMENT[i].heading),
+           table->enforces_count == 0
+               ? "trusted"
+               : enforcement_word(enforcement_declared(table, ENFORCEMENT[i].setting)));
   }
   printf(" %s\n", file);
 }
@@ -72,8 +30,8 @@ static int list_all(ProviderRegistry *registry) {
   g_auto(GStrv) files = NULL;
   provider_registry_list(registry, &names, &files);
   printf("%-12s %-9s", "NAME", "VERSION");
-  for (gsize i = 0; i < G_N_ELEMENTS(SETTINGS); i++) {
-    printf(" %-7s", SETTINGS[i].heading);
+  for (gsize i = 0; i < ENFORCEMENT_COUNT; i++) {
+    printf(" %-7s", ENFORCEMENT[i].heading);
   }
   printf(" FILE\n");
   for (gsize i = 0; names[i]; i++) {
@@ -124,13 +82,13 @@ static void print_options(const struct sandhost_provider *table) {
 static void print_enforcement(ProviderRegistry *registry, Provider *provider) {
   g_autoptr(ProviderInstance) instance = provider_instance_open(registry, provider, NULL, NULL);
   printf("\nenforces%s:\n", instance ? " here" : "");
-  for (gsize i = 0; i < G_N_ELEMENTS(SETTINGS); i++) {
-    guint32 setting = SETTINGS[i].setting;
+  for (gsize i = 0; i < ENFORCEMENT_COUNT; i++) {
+    guint32 setting = ENFORCEMENT[i].setting;
     guint32 level = instance ? provider_instance_level(instance, setting)
-                             : declared_level(provider_table(provider), setting);
+                             : enforcement_declared(provider_table(provider), setting);
     const char *why = instance ? provider_instance_lowered(instance, setting) : NULL;
-    printf("  %-28s %s%s%s%s\n", SETTINGS[i].words,
-           strcmp(level_word(level), "-") ? level_word(level) : "no", why ? " (" : "",
+    printf("  %-28s %s%s%s%s\n", ENFORCEMENT[i].words,
+           strcmp(enforcement_word(level), "-") ? enforcement_word(level) : "no", why ? " (" : "",
            why ? why : "", why ? ")" : "");
   }
 }

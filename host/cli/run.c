@@ -27,7 +27,7 @@ int cli_caught_signal(void) {
   return caught;
 }
 
-static void install_signals(Cancel *cancel) {
+void cli_install_signals(Cancel *cancel) {
   static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
   struct sigaction action = {.sa_handler = on_signal};
   signalled = cancel;
@@ -69,9 +69,7 @@ static gboolean choose_workspace(Config *config, const char *folder, GError **er
   return TRUE;
 }
 
-Harness *cli_harness(const CliRunOptions *options, ProviderRegistry **ret_registry,
-                     GError **error) {
-  g_autoptr(ProviderRegistry) registry = provider_registry_new();
+Config *cli_config(const CliRunOptions *options, ProviderRegistry *registry, GError **error) {
   g_auto(GStrv) names = provider_registry_names(registry);
   const char *const *known = (const char *const *)names;
   g_autoptr(Config) config =
@@ -87,7 +85,19 @@ Harness *cli_harness(const CliRunOptions *options, ProviderRegistry **ret_regist
       (options->workspace && !choose_workspace(config, options->workspace, error))) {
     return NULL;
   }
-  Harness *harness = harness_new(g_steal_pointer(&config), registry, error);
+  return g_steal_pointer(&config);
+}
+
+char *cli_record_path(const CliRunOptions *options, const Config *config) {
+  const char *configured = options->record ? options->record : config ? config->record_path : NULL;
+  return configured ? g_strdup(configured) : record_default_path();
+}
+
+Harness *cli_harness(const CliRunOptions *options, ProviderRegistry **ret_registry,
+                     GError **error) {
+  g_autoptr(ProviderRegistry) registry = provider_registry_new();
+  Config *config = cli_config(options, registry, error);
+  Harness *harness = config ? harness_new(config, registry, error) : NULL;
   if (harness) {
     *ret_registry = g_steal_pointer(&registry);
   }
@@ -132,12 +142,13 @@ static char *answer(void *user, const PolicyRequest *request, const PolicyDecisi
   if (run->yes) {
     return g_strdup("--yes");
   }
+  progress_end(&run->progress);
   return run->asks_terminal ? ask_terminal(request, decision, &run->refused) : NULL;
 }
 
 static void progress(void *user, const char *line) {
-  (void)user;
-  fprintf(stderr, "%s\n", line);
+  CliRun *run = user;
+  progress_tell(&run->progress, line);
 }
 
 /* ---- The run ------------------------------------------------------------------------------------------------------ */
@@ -157,15 +168,14 @@ static gboolean begin(CliRun *run, const CliRunOptions *options, GError **error)
   if (!run->harness || !harness_executes(run->harness, error)) {
     return FALSE;
   }
-  const char *configured = options->record ? options->record : run->harness->config->record_path;
-  g_autofree char *path = configured ? g_strdup(configured) : record_default_path();
+  g_autofree char *path = cli_record_path(options, run->harness->config);
   run->record = record_open(path, error);
   if (!run->record) {
     hint_at_place(error);
     return FALSE;
   }
   run->cancel = cancel_new();
-  install_signals(run->cancel);
+  cli_install_signals(run->cancel);
   const RunHooks hooks = {
       .answer = answer, .progress = progress, .user = run, .cancel = run->cancel};
   run->run = run_start(run->harness, run->record, &hooks, error);
@@ -176,6 +186,7 @@ gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, gboolean asks_
                        int *ret_exit) {
   g_autoptr(GError) error = NULL;
   *run = (CliRun){.yes = options->yes, .asks_terminal = asks_terminal};
+  progress_init(&run->progress, options->verbose);
   if (begin(run, options, &error)) {
     return TRUE;
   }
@@ -195,6 +206,7 @@ gboolean cli_run_finish(CliRun *run, const char *status, const char *reason) {
 
 void cli_run_clear(CliRun *run) {
   signalled = NULL;
+  progress_clear(&run->progress);
   g_clear_pointer(&run->record, record_close);
   g_clear_pointer(&run->harness, harness_free);
   g_clear_pointer(&run->registry, provider_registry_free);

@@ -81,6 +81,12 @@ static gboolean put_output(Job *job, guint32 stream, const void *data, gsize len
   return put_line(job->server, line);
 }
 
+static void on_started(void *user, guint64 execution) {
+  const Job *job = user;
+  (void)execution;
+  progress_end(&job->server->run.progress);
+}
+
 static gboolean on_output(void *user, guint32 stream, const void *data, gsize length) {
   return put_output(user, stream, data, length, FALSE);
 }
@@ -112,10 +118,12 @@ static gpointer work(gpointer data) {
       .command = job->command,
       .timeout = job->timeout,
       .user = job,
+      .started = on_started,
       .output = server->stream ? on_output : NULL,
   };
   ExecuteOutcome outcome;
   execute_run(server->run.run, &call, &outcome);
+  progress_end(&server->run.progress);
   if (server->stream) {
     put_output(job, SANDHOST_STDOUT, NULL, 0, TRUE);
     put_output(job, SANDHOST_STDERR, NULL, 0, TRUE);

@@ -20,6 +20,7 @@ typedef struct {
 
 static void on_started(void *user, guint64 execution) {
   Shell *shell = user;
+  progress_end(&shell->run.progress);
   pthread_mutex_lock(&shell->lock);
   shell->execution = execution;
   pthread_mutex_unlock(&shell->lock);

@@ -21,7 +21,7 @@
 #include "provider/text.h"
 
 #define LISTING_LIMIT (60 * CLOCK_SECOND)
-/* Of one field: a batch of names is what one command line holds, and lines are little longer. */
+/* Of one field, and of the names of a batch: these are what one command line holds, and lines are little longer. */
 #define MAX_FIELD (64u << 20)
 #define MAX_BATCH 1000000u
 #define NO_LIMIT_BYTES (G_GUINT64_CONSTANT(1) << 60)
@@ -51,8 +51,9 @@ typedef struct {
   Field expected;
   gboolean hashed; /* the batch is of kind S */
   guint64 names_left;
-  GPtrArray *names; /* of the batch; owned strings */
-  char *stats;      /* what stat printed of the batch */
+  gsize names_length; /* in bytes */
+  GPtrArray *names;   /* of the batch; owned strings */
+  char *stats;        /* what stat printed of the batch */
   guint64 entries;
   char *missing;        /* the tool that is not there */
   gboolean complete;    /* E came */
@@ -70,7 +71,7 @@ static gboolean refuse(Listing *listing, const char *why) {
 
 /* ./a/b -> a/b; NULL for what is not below the root. Borrowed. */
 static const char *name_below(const char *name) {
-  if (!g_str_has_prefix(name, "./") || strlen(name) > 4096) {
+  if (!g_str_has_prefix(name, "./") || name[2] == '\0' || strlen(name) > 4096) {
     return NULL;
   }
   g_auto(GStrv) components = g_strsplit(name + 2, "/", -1);
@@ -248,13 +249,14 @@ static gboolean give_batch(Listing *listing, const char *sums) {
 static gboolean begin_batch(Listing *listing, const char *count, gboolean hashed) {
   listing->hashed = hashed;
   listing->expected = FIELD_NAME;
+  listing->names_length = 0;
   g_ptr_array_set_size(listing->names, 0);
   return g_ascii_string_to_unsigned(count, 10, 1, MAX_BATCH, &listing->names_left, NULL) ||
          refuse(listing, "it counted no files");
 }
 
 static gboolean take_record(Listing *listing, const char *text) {
-  if (listing->complete) {
+  if (listing->complete || listing->missing) {
     return refuse(listing, "it went on behind its end");
   }
   switch (text[0]) {
@@ -274,6 +276,20 @@ static gboolean take_record(Listing *listing, const char *text) {
   }
 }
 
+static gboolean take_name(Listing *listing, const char *name) {
+  gsize length = strlen(name) + 1;
+  if (length > MAX_FIELD - listing->names_length) {
+    return refuse(listing, "it printed names without an end");
+  }
+  listing->names_length += length;
+  g_ptr_array_add(listing->names, g_strdup(name));
+  listing->names_left--;
+  if (listing->names_left == 0) {
+    listing->expected = FIELD_STAT;
+  }
+  return TRUE;
+}
+
 static gboolean end_batch(Listing *listing, const char *sums) {
   listing->expected = FIELD_RECORD;
   gboolean ok = give_batch(listing, sums);
@@ -286,12 +302,7 @@ static gboolean take_field(Listing *listing, const char *text) {
   case FIELD_RECORD:
     return take_record(listing, text);
   case FIELD_NAME:
-    g_ptr_array_add(listing->names, g_strdup(text));
-    listing->names_left--;
-    if (listing->names_left == 0) {
-      listing->expected = FIELD_STAT;
-    }
-    return TRUE;
+    return take_name(listing, text);
   case FIELD_STAT:
     listing->stats = g_strdup(text);
     listing->expected = FIELD_SUMS;

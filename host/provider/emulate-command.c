@@ -29,7 +29,7 @@ gboolean emulate_command(Sandbox *sandbox, const CallScope *scope, const Emulate
                          struct sandhost_result *ret_result, char **ret_stderr, GError **error) {
   struct sandhost_text argv[MAX_ARGUMENTS];
   gsize argc = 0;
-  while (command->argv[argc] && argc < MAX_ARGUMENTS) {
+  while (argc < MAX_ARGUMENTS && command->argv[argc]) {
     argv[argc] = text_of(command->argv[argc]);
     argc++;
   }

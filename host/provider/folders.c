@@ -6,7 +6,7 @@
 #include "provider/folders.h"
 
 #include <dlfcn.h>
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,10 +43,10 @@ static char *mapped_file(const void *address) {
   }
   g_auto(GStrv) lines = g_strsplit(maps, "\n", -1);
   for (gsize i = 0; lines[i]; i++) {
-    uintptr_t from = 0;
-    uintptr_t to = 0;
-    if (sscanf(lines[i], "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 && (uintptr_t)address >= from &&
-        (uintptr_t)address < to) {
+    char *rest = NULL;
+    guint64 from = g_ascii_strtoull(lines[i], &rest, 16);
+    guint64 to = *rest == '-' ? g_ascii_strtoull(rest + 1, NULL, 16) : 0;
+    if ((uintptr_t)address >= from && (uintptr_t)address < to) {
       return g_strdup(strchr(lines[i], '/')); /* nothing before the path has a slash */
     }
   }

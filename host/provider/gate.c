@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "provider/job.h"
+#include "provider/text.h"
 
 /* With the gate. What is open takes bytes. */
 static gboolean is_open(const Job *job) {
@@ -31,6 +32,7 @@ static gint32 stop_status(const Job *job) {
 
 static int32_t sink_write(void *user, const void *data, size_t length) {
   Job *job = enter(user);
+  job->touched = TRUE;
   gint32 status = SANDHOST_OK;
   if (!is_open(job)) {
     status = stop_status(job);
@@ -47,6 +49,7 @@ static int32_t sink_write(void *user, const void *data, size_t length) {
 
 static int64_t source_read(void *user, void *buffer, size_t length) {
   Job *job = enter(user);
+  job->touched = TRUE;
   gint64 count = -1;
   if (is_open(job)) {
     count = job->their_source->read(job->their_source->user, buffer, length);
@@ -164,10 +167,96 @@ static gint32 pass_entry(Job *job, const struct sandhost_entry *entry) {
 
 static int32_t entries_entry(void *user, const struct sandhost_entry *entry) {
   Job *job = enter(user);
+  job->touched = TRUE;
   gint32 status = pass_entry(job, entry);
   leave(job);
   return status;
 }
+
+/* ---- Sandboxes that a sweep lists ------------------------------------------------------------------------- */
+
+#define ORPHAN_SIZE_1_0 (offsetof(struct sandhost_orphan, reserved) + sizeof(int32_t))
+/* No account has more; a provider that lists for ever is stopped. */
+#define MAX_ORPHANS 100000u
+#define MAX_REF_BYTES 1024u
+#define MAX_RUN_ID_BYTES 256u
+
+/* A copy of text that is one line of at most max bytes without control characters; NULL for anything else. */
+static char *checked_text(struct sandhost_text text, gsize max) {
+  if (!text.data || text.length == 0 || text.length > max || memchr(text.data, 0, text.length)) {
+    return NULL;
+  }
+  g_autofree char *copy = g_strndup(text.data, text.length);
+  return text_checked_line(copy, max);
+}
+
+static gboolean is_kept(const struct sandhost_sweep *sweep, const char *ref) {
+  gsize length = strlen(ref);
+  for (gsize i = 0; i < sweep->keep_count; i++) {
+    if (sweep->keep[i].length == length && memcmp(sweep->keep[i].data, ref, length) == 0) {
+      return TRUE;
+    }
+  }
+  return FALSE;
+}
+
+/* A ref is given back to the provider, so it must be text that stays itself. A run's name is only compared and shown;
+ * anybody may have written it onto something that looks like ours, so one that is no text counts as unknown. */
+static const char *orphan_breach(const Job *job, const struct sandhost_orphan *orphan,
+                                 Orphan *take_into) {
+  const struct sandhost_sweep *sweep = &job->sweep;
+  take_into->ref = checked_text(orphan->ref, MAX_REF_BYTES);
+  take_into->run_id = checked_text(orphan->run_id, MAX_RUN_ID_BYTES);
+  take_into->age = orphan->age < 0 ? -1 : orphan->age;
+  take_into->removed = orphan->removed != 0;
+  if (!take_into->ref) {
+    return "listed a sandbox without a name that is text";
+  }
+  if (sweep->run_id.length > 0 &&
+      (orphan->run_id.length != sweep->run_id.length || !take_into->run_id ||
+       strcmp(take_into->run_id, sweep->run_id.data) != 0)) {
+    return "listed a sandbox of another run";
+  }
+  if (take_into->removed && sweep->dry_run) {
+    return "removed a sandbox that was only to be listed";
+  }
+  if (take_into->removed && is_kept(sweep, take_into->ref)) {
+    return "removed a sandbox that was to be kept";
+  }
+  return NULL;
+}
+
+static int32_t orphans_orphan(void *user, const struct sandhost_orphan *orphan) {
+  Job *job = enter(user);
+  gint32 status = SANDHOST_OK;
+  if (!is_open(job)) {
+    status = stop_status(job);
+  } else if (!orphan || orphan->size < ORPHAN_SIZE_1_0) {
+    job->breach = "listed something that is no sandbox";
+  } else if (job->entry_count >= MAX_ORPHANS) {
+    job->breach = "listed more sandboxes than there can be";
+  } else {
+    Orphan *ours = g_new0(Orphan, 1);
+    job->entry_count++;
+    job->breach = orphan_breach(job, orphan, ours);
+    if (job->breach) {
+      orphan_free(ours);
+    } else {
+      g_ptr_array_add(job->their_orphans, ours);
+    }
+  }
+  status = job->breach ? SANDHOST_PROTOCOL : status;
+  leave(job);
+  return status;
+}
+
+void gate_orphans(Job *job, GPtrArray *orphans) {
+  job->their_orphans = orphans;
+  job->orphans = (struct sandhost_orphan_sink){
+      .size = sizeof job->orphans, .user = job, .orphan = orphans_orphan};
+}
+
+/* ---- What a job gets ---------------------------------------------------------------------------------------- */
 
 void gate_sink(Job *job, const struct sandhost_sink *sink) {
   job->their_sink = sink;

@@ -35,6 +35,8 @@ struct Job {
   struct sandhost_network network;
   struct sandhost_changes changes;
   struct sandhost_probe probe;
+  struct sandhost_sweep sweep;
+  struct sandhost_text text; /* a ref, an id */
   struct sandhost_path path;
   const struct sandhost_path *names;
   gsize name_count;
@@ -47,12 +49,14 @@ struct Job {
   const struct sandhost_source *their_source;
   const struct sandhost_observer *their_observer;
   const struct sandhost_entry_sink *their_entries;
+  GPtrArray *their_orphans; /* of Orphan */
 
   /* What the plugin gets in their place. */
   struct sandhost_sink sink;
   struct sandhost_source source;
   struct sandhost_observer observer;
   struct sandhost_entry_sink entries;
+  struct sandhost_orphan_sink orphans;
 
   /* ---- gate ---- */
   gint32 stopped;       /* what one of the caller's streams said to stop */
@@ -60,6 +64,7 @@ struct Job {
   guint64 delivered[2]; /* bytes of output given to the observer */
   guint64 entry_count;
   gboolean started;
+  gboolean touched; /* a sink was written to, or a source read */
 
   /* ---- Results, of a job that came back ---- */
   gint32 status;
@@ -101,5 +106,7 @@ void gate_sink(Job *job, const struct sandhost_sink *sink);
 void gate_source(Job *job, const struct sandhost_source *source);
 void gate_observer(Job *job, const struct sandhost_observer *observer);
 void gate_entries(Job *job, const struct sandhost_entry_sink *entries);
+/* What is listed is checked against job->sweep and appended as Orphan. */
+void gate_orphans(Job *job, GPtrArray *orphans);
 
 #endif

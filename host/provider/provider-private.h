@@ -33,12 +33,19 @@ struct Sandbox {
   gint refs; /* the creator's, one per running job */
   ProviderInstance *instance;
   struct sandhost_sandbox *theirs;
-  Level level;          /* SANDHOST_THREADS_SANDBOX */
-  gboolean terminated;  /* terminate was called; set by its worker */
+  Level level;         /* SANDHOST_THREADS_SANDBOX */
+  gboolean terminated; /* terminate was called; set by its worker */
+  guint absent; /* atomic: SLOT_* bits of the slots that this sandbox turned out not to have */
   pthread_mutex_t lock; /* guards lost */
   char *lost;           /* once set it stays; "" where no reason was told */
   char *ref, *image, *network, *working_dir;
 };
+
+/* Optional slots that are emulated where they are absent. */
+#define SLOT_UPLOAD 0x1u
+#define SLOT_DOWNLOAD 0x2u
+#define SLOT_CHANGES 0x4u
+#define SLOT_PROBE 0x8u
 
 void provider_instance_unref(ProviderInstance *instance);
 void sandbox_unref(Sandbox *sandbox);

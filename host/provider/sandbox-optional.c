@@ -12,6 +12,22 @@ static const struct sandhost_provider *table_of(const Sandbox *sandbox) {
   return &sandbox->instance->provider->table;
 }
 
+/* ---- A slot that is there and does not serve this sandbox ------------------------------------------------ */
+
+static gboolean has(const Sandbox *sandbox, gboolean present, guint slot) {
+  return present && ((guint)g_atomic_int_get(&sandbox->absent) & slot) == 0;
+}
+
+/* The provider said that it cannot, and nothing has gone through the caller's stream: the emulation can still do the
+ * whole of it, and does from here on. */
+static gboolean falls_back(const Job *job, guint slot, const GError *failure) {
+  if (job->touched || !provider_error_is(failure, SANDHOST_UNSUPPORTED)) {
+    return FALSE;
+  }
+  g_atomic_int_or(&job->sandbox->absent, slot);
+  return TRUE;
+}
+
 /* ---- Network, snapshot, signal ---------------------------------------------------------------------------- */
 
 static gint32 invoke_network(Job *job) {
@@ -92,7 +108,7 @@ static gint32 invoke_upload(Job *job) {
 
 gboolean sandbox_upload(Sandbox *sandbox, const CallScope *scope, const struct sandhost_source *tar,
                         GError **error) {
-  if (!table_of(sandbox)->upload) {
+  if (!has(sandbox, table_of(sandbox)->upload != NULL, SLOT_UPLOAD)) {
     return emulate_upload(sandbox, scope, tar, error);
   }
   g_autoptr(Job) job = sandbox_job(sandbox, "upload", scope, error);
@@ -102,7 +118,15 @@ gboolean sandbox_upload(Sandbox *sandbox, const CallScope *scope, const struct s
   job->invoke = invoke_upload;
   job->path = job_path(job, path_of(sandbox->working_dir));
   gate_source(job, tar);
-  return job_run(job, error);
+  g_autoptr(GError) failure = NULL;
+  if (job_run(job, &failure)) {
+    return TRUE;
+  }
+  if (falls_back(job, SLOT_UPLOAD, failure)) {
+    return emulate_upload(sandbox, scope, tar, error);
+  }
+  g_propagate_error(error, g_steal_pointer(&failure));
+  return FALSE;
 }
 
 static gint32 invoke_download(Job *job) {
@@ -113,7 +137,7 @@ static gint32 invoke_download(Job *job) {
 gboolean sandbox_download(Sandbox *sandbox, const CallScope *scope,
                           const struct sandhost_path *names, gsize name_count,
                           const struct sandhost_sink *tar, GError **error) {
-  if (!table_of(sandbox)->download) {
+  if (!has(sandbox, table_of(sandbox)->download != NULL, SLOT_DOWNLOAD)) {
     return emulate_download(sandbox, scope, names, name_count, tar, error);
   }
   g_autoptr(Job) job = sandbox_job(sandbox, "download", scope, error);
@@ -129,7 +153,15 @@ gboolean sandbox_download(Sandbox *sandbox, const CallScope *scope,
   job->names = copies;
   job->name_count = name_count;
   gate_sink(job, tar);
-  return job_run(job, error);
+  g_autoptr(GError) failure = NULL;
+  if (job_run(job, &failure)) {
+    return TRUE;
+  }
+  if (falls_back(job, SLOT_DOWNLOAD, failure)) {
+    return emulate_download(sandbox, scope, names, name_count, tar, error);
+  }
+  g_propagate_error(error, g_steal_pointer(&failure));
+  return FALSE;
 }
 
 static gint32 invoke_changes(Job *job) {
@@ -167,7 +199,7 @@ gboolean sandbox_changes(Sandbox *sandbox, const CallScope *scope,
       .max_hash_bytes = max_hash_bytes,
       .max_entries = MAX_ENTRIES,
   };
-  if (!table_of(sandbox)->changes) {
+  if (!has(sandbox, table_of(sandbox)->changes != NULL, SLOT_CHANGES)) {
     return emulate_changes(sandbox, scope, &request, sink, error);
   }
   g_autoptr(Job) job = sandbox_job(sandbox, "changes", scope, error);
@@ -179,7 +211,15 @@ gboolean sandbox_changes(Sandbox *sandbox, const CallScope *scope,
   job->changes.root = job_path(job, request.root);
   job->changes.known = copy_known(job, known, known_count);
   gate_entries(job, sink);
-  return job_run(job, error);
+  g_autoptr(GError) failure = NULL;
+  if (job_run(job, &failure)) {
+    return TRUE;
+  }
+  if (falls_back(job, SLOT_CHANGES, failure)) {
+    return emulate_changes(sandbox, scope, &request, sink, error);
+  }
+  g_propagate_error(error, g_steal_pointer(&failure));
+  return FALSE;
 }
 
 /* ---- Probe ----------------------------------------------------------------------------------------------------- */
@@ -191,7 +231,7 @@ static gint32 invoke_probe(Job *job) {
 
 gboolean sandbox_probe(Sandbox *sandbox, const CallScope *scope, const struct sandhost_probe *probe,
                        guint32 *ret_verdict, GError **error) {
-  if (!table_of(sandbox)->probe) {
+  if (!has(sandbox, table_of(sandbox)->probe != NULL, SLOT_PROBE)) {
     return emulate_probe(sandbox, scope, probe, ret_verdict, error);
   }
   g_autoptr(Job) job = sandbox_job(sandbox, "probe", scope, error);
@@ -202,7 +242,12 @@ gboolean sandbox_probe(Sandbox *sandbox, const CallScope *scope, const struct sa
   job->probe = *probe;
   job->probe.size = sizeof job->probe;
   job->probe.address = job_text(job, probe->address);
-  if (!job_run(job, error)) {
+  g_autoptr(GError) failure = NULL;
+  if (!job_run(job, &failure)) {
+    if (falls_back(job, SLOT_PROBE, failure)) {
+      return emulate_probe(sandbox, scope, probe, ret_verdict, error);
+    }
+    g_propagate_error(error, g_steal_pointer(&failure));
     return FALSE;
   }
   if (job->ret_verdict != SANDHOST_PROBE_REACHED && job->ret_verdict != SANDHOST_PROBE_BLOCKED) {

@@ -159,7 +159,7 @@ static gboolean copy_manifest(Job *job, const Manifest *manifest, GError **error
   return copy_mount(job, manifest, error);
 }
 
-static Sandbox *new_sandbox(ProviderInstance *instance, Job *job, const Manifest *manifest) {
+static Sandbox *new_sandbox(ProviderInstance *instance, Job *job, const char *working_dir) {
   Sandbox *sandbox = g_new0(Sandbox, 1);
   sandbox->refs = 1;
   sandbox->instance = instance;
@@ -170,7 +170,7 @@ static Sandbox *new_sandbox(ProviderInstance *instance, Job *job, const Manifest
   sandbox->ref = g_strdup(call_reported(&job->call, SANDHOST_REPORT_REF));
   sandbox->image = g_strdup(call_reported(&job->call, SANDHOST_REPORT_IMAGE));
   sandbox->network = g_strdup(call_reported(&job->call, SANDHOST_REPORT_NETWORK));
-  sandbox->working_dir = g_strdup(manifest->working_dir);
+  sandbox->working_dir = g_strdup(working_dir);
   return sandbox;
 }
 
@@ -194,7 +194,49 @@ Sandbox *sandbox_create(ProviderInstance *instance, const Manifest *manifest, co
                 provider_instance_name(instance));
     return NULL;
   }
-  return new_sandbox(instance, job, manifest);
+  return new_sandbox(instance, job, manifest->working_dir);
+}
+
+/* ---- attach --------------------------------------------------------------------------------------------------- */
+
+static gint32 invoke_attach(Job *job) {
+  return job->provider->table.attach(&job->call, job->instance->theirs, job->text,
+                                     &job->ret_sandbox);
+}
+
+/* It was adopted after the caller had left: the handle goes, the sandbox was there before and stays. */
+static void release_late(Job *job) {
+  if (job->status == SANDHOST_OK && job->ret_sandbox) {
+    give_back(job->instance, job->ret_sandbox, TRUE);
+  }
+}
+
+Sandbox *sandbox_attach(ProviderInstance *instance, const char *ref, const char *working_dir,
+                        const CallScope *scope, GError **error) {
+  const char *name = provider_instance_name(instance);
+  if (!instance->provider->table.attach) {
+    g_set_error(error, PROVIDER_ERROR, SANDHOST_UNSUPPORTED,
+                "a %s sandbox cannot be taken up again; make a new one", name);
+    return NULL;
+  }
+  g_autoptr(Job) job =
+      job_new("attach", scope, instance->provider, instance, NULL, instance->tests);
+  job->invoke = invoke_attach;
+  job->orphaned = release_late;
+  job->text = job_text(job, text_of(ref));
+  if (!job_run(job, error)) {
+    return NULL;
+  }
+  if (!job->ret_sandbox) {
+    g_set_error(error, PROVIDER_ERROR, SANDHOST_PROTOCOL,
+                "%s: attach said that it succeeded and gave no sandbox", name);
+    return NULL;
+  }
+  Sandbox *sandbox = new_sandbox(instance, job, working_dir);
+  if (!sandbox->ref) {
+    sandbox->ref = g_strdup(ref);
+  }
+  return sandbox;
 }
 
 gboolean sandbox_end(Sandbox *take_sandbox, GError **error) {

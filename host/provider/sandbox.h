@@ -75,6 +75,41 @@ Sandbox *sandbox_create(ProviderInstance *instance, const Manifest *manifest, co
  * gone all the same. NULL sandbox: nothing. Waits for no running call: the caller has none. */
 gboolean sandbox_end(Sandbox *take_sandbox, GError **error);
 
+/* attach: adopts a living sandbox by its ref; what it holds is in working_dir. PROVIDER_ERROR NOT_FOUND when it is
+ * gone, UNSUPPORTED when the provider cannot. Ends through sandbox_end as any other. */
+Sandbox *sandbox_attach(ProviderInstance *instance, const char *ref, const char *working_dir,
+                        const CallScope *scope, GError **error);
+
+/* ---- Left-overs ---- */
+
+typedef struct {
+  char *ref;    /* one line of text without control characters */
+  char *run_id; /* the same; NULL: unknown */
+  gint64 age;   /* ns; -1: unknown */
+  gboolean removed;
+} Orphan;
+void orphan_free(Orphan *orphan);
+
+typedef struct {
+  const char *run_id;      /* only sandboxes of this run; NULL: of any */
+  const char *const *keep; /* refs that are never touched, NULL-terminated; NULL: none */
+  gint64 min_age;          /* ns: younger ones are left alone */
+  gboolean dry_run;        /* list only */
+} SweepRequest;
+
+/* FALSE: the provider has no sweep, since nothing of it outlives the host. */
+gboolean provider_instance_sweeps(const ProviderInstance *instance);
+/* sweep. Appends what the provider lists to orphans, an array of Orphan, also what it told before it failed. What it
+ * tells is checked: a sandbox of another run, a removed one that was to stay, a ref that is no text are
+ * PROVIDER_ERROR PROTOCOL. Without a sweep: TRUE, and nothing is listed. */
+gboolean provider_instance_sweep(ProviderInstance *instance, const SweepRequest *request,
+                                 GPtrArray *orphans, const CallScope *scope, GError **error);
+/* delete_snapshot; a missing one is no error. */
+gboolean provider_instance_delete_snapshot(ProviderInstance *instance, const char *id,
+                                           const CallScope *scope, GError **error);
+
+/* ---- A sandbox ---- */
+
 /* Facts reported by create, borrowed; NULL where not told. */
 const char *sandbox_ref(const Sandbox *sandbox);
 const char *sandbox_image(const Sandbox *sandbox);
@@ -98,7 +133,8 @@ gboolean sandbox_set_network_policy(Sandbox *sandbox, const CallScope *scope,
 char *sandbox_snapshot(Sandbox *sandbox, const CallScope *scope, GError **error);
 gboolean sandbox_signal(Sandbox *sandbox, const CallScope *scope, guint64 execution,
                         int signal_number, GError **error);
-/* Below the working directory; native where the provider has the slot, else emulated through the required ones. */
+/* Below the working directory; native where the provider has the slot, else emulated through the required ones. A
+ * slot that says UNSUPPORTED before it has touched its stream is from then on taken for absent in this sandbox. */
 gboolean sandbox_upload(Sandbox *sandbox, const CallScope *scope, const struct sandhost_source *tar,
                         GError **error);
 gboolean sandbox_download(Sandbox *sandbox, const CallScope *scope,

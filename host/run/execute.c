@@ -16,7 +16,7 @@
 #include "run/run-private.h"
 
 /* How long the steps around the command may take; the command's own limit is not charged for them. */
-#define CREATE_SECONDS 600 /* an image may have to be pulled */
+#define CREATE_SECONDS 900 /* an image may have to be pulled */
 #define COPY_SECONDS 60
 #define MOST_DENIALS 200 /* files whose refusal is told one by one */
 /* Bytes that are written to the record without waiting for what follows. */

@@ -5,13 +5,13 @@
 #include "base/build.h"
 #include "base/error.h"
 
-static gboolean register_configured(Harness *harness, GError **error) {
+gboolean harness_register(const Config *config, ProviderRegistry *registry, GError **error) {
   GHashTableIter iter;
   gpointer name = NULL;
   gpointer file = NULL;
-  g_hash_table_iter_init(&iter, harness->config->registered);
+  g_hash_table_iter_init(&iter, config->registered);
   while (g_hash_table_iter_next(&iter, &name, &file)) {
-    if (!provider_registry_add_file(harness->registry, name, file, error)) {
+    if (!provider_registry_add_file(registry, name, file, error)) {
       return FALSE;
     }
   }
@@ -34,17 +34,20 @@ static gboolean load_policy(Harness *harness, GError **error) {
   return harness->policy != NULL;
 }
 
+ProviderInstance *harness_provider(const Config *config, ProviderRegistry *registry,
+                                   GError **error) {
+  Provider *provider =
+      config->provider ? provider_registry_load(registry, config->provider, error) : NULL;
+  return provider ? provider_instance_open(registry, provider, config->provider_options, error)
+                  : NULL;
+}
+
 static gboolean open_provider(Harness *harness, GError **error) {
   const Config *config = harness->config;
   if (!config->provider) {
     return TRUE;
   }
-  Provider *provider = provider_registry_load(harness->registry, config->provider, error);
-  if (!provider) {
-    return FALSE;
-  }
-  harness->instance =
-      provider_instance_open(harness->registry, provider, config->provider_options, error);
+  harness->instance = harness_provider(config, harness->registry, error);
   return harness->instance && provider_instance_check(harness->instance, config->manifest, error);
 }
 
@@ -52,7 +55,7 @@ Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **e
   g_autoptr(Harness) harness = g_new0(Harness, 1);
   harness->config = take_config;
   harness->registry = registry;
-  if (!register_configured(harness, error) || !load_policy(harness, error) ||
+  if (!harness_register(harness->config, registry, error) || !load_policy(harness, error) ||
       !open_provider(harness, error)) {
     return NULL;
   }

@@ -20,6 +20,12 @@ Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **e
 void harness_free(Harness *harness);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Harness, harness_free)
 
+/* Registers what the configuration registers. Then its provider with its options, opened and not held against the
+ * manifest, for who asks the provider itself; NULL with *error unset when none is configured. */
+gboolean harness_register(const Config *config, ProviderRegistry *registry, GError **error);
+ProviderInstance *harness_provider(const Config *config, ProviderRegistry *registry,
+                                   GError **error);
+
 /* Whether there is an execute tool (behaviour 1.4); where not, *error says why and what to do (CONFIG). */
 gboolean harness_executes(const Harness *harness, GError **error);
 

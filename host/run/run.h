@@ -33,4 +33,10 @@ const char *run_trace_id(const Run *run);
  * sandbox not ended; the run is gone all the same. */
 gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error);
 
+/* Removes what an earlier process left of a run that this process has won in the record: every sandbox of that run,
+ * however young. Only then, or the winner's sandbox would be removed. ret_removed may be NULL. FALSE when one could not
+ * be removed. A provider without a sweep leaves nothing. */
+gboolean run_sweep_leftovers(const Harness *harness, const char *run_id, Cancel *cancel,
+                             guint *ret_removed, GError **error);
+
 #endif

@@ -4,8 +4,9 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "run/network-check.h"
 
-static void record_created(Session *session) {
+static void record_created(Session *session, const char *isolation) {
   const Harness *harness = session->harness;
   const Manifest *manifest = harness->config->manifest;
   JsonObject *facts = json_object_new_object();
@@ -16,7 +17,7 @@ static void record_created(Session *session) {
   json_add_text(facts, "image", image ? image : manifest->image);
   json_add_text(facts, "network", manifest->network ? "allow" : "deny");
   json_add_text(facts, "working_dir", manifest->working_dir);
-  json_add_text(facts, "network_isolation", sandbox_network_isolation(session->sandbox));
+  json_add_text(facts, "network_isolation", isolation);
   journal_add(session->journal, "sandbox_session_created", facts, NULL);
 }
 
@@ -61,6 +62,12 @@ Session *session_open(const Harness *harness, Journal *journal, const char *run_
   if (!sandbox) {
     return NULL;
   }
+  const char *isolation = NULL;
+  if (!network_check(sandbox, harness->instance, harness->config->manifest, scope, &isolation,
+                     error)) {
+    sandbox_end(sandbox, NULL); /* what does not keep its word holds nothing yet */
+    return NULL;
+  }
   Session *session = g_new0(Session, 1);
   session->references = 1;
   session->id = g_steal_pointer(&id);
@@ -70,7 +77,7 @@ Session *session_open(const Harness *harness, Journal *journal, const char *run_
   session->opened = clock_now();
   session->permit = permit;
   session->bridge = bridge_for(session);
-  record_created(session);
+  record_created(session, isolation);
   return session;
 }
 

@@ -33,7 +33,8 @@ typedef struct {
   void *copier; /* for whom the bridge copies now: user of the permit function */
 } Session;
 
-/* Creates the sandbox and records sandbox_session_created. Returns owned, one reference. */
+/* Creates the sandbox, has its network checked where the provider's word alone does not count, and records
+ * sandbox_session_created. A sandbox that fails the check is ended. Returns owned, one reference. */
 Session *session_open(const Harness *harness, Journal *journal, const char *run_id,
                       SessionPermit permit, const CallScope *scope, GError **error);
 

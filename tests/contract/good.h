@@ -38,6 +38,11 @@ static inline struct sandhost_text good_text(const char *string) {
   return (struct sandhost_text){.data = string, .length = strlen(string)};
 }
 
+/* Of a command's word; what is no number is 0. */
+static inline int good_number(const char *word) {
+  return (int)strtol(word, NULL, 10);
+}
+
 static inline int32_t good_fail(struct sandhost_call *call, int32_t status, const char *message) {
   return good_host->fail(call, status, good_text(message));
 }
@@ -121,17 +126,17 @@ static inline int32_t good_execute(struct sandhost_call *call, struct sandhost_s
       good_say(observer, ret_result, i + 1 < request->argc ? " " : "\n", 1);
     }
   } else if (strcmp(name, "fail") == 0) {
-    ret_result->exit_code = atoi(argument);
+    ret_result->exit_code = good_number(argument);
   } else if (strcmp(name, "cat") == 0) {
     good_cat(observer, ret_result);
   } else if (strcmp(name, "hang") == 0) {
     return good_hang(call);
   } else if (strcmp(name, "nap") == 0) {
-    good_host->wait(call, -1, 0, atoi(argument) * 1000000ll);
+    good_host->wait(call, -1, 0, good_number(argument) * 1000000LL);
   } else if (strcmp(name, "flood") == 0) {
     char block[1000];
     memset(block, 'x', sizeof block);
-    for (int i = 0; i < atoi(argument); i++) {
+    for (int i = 0; i < good_number(argument); i++) {
       good_say(observer, ret_result, block, sizeof block);
     }
   } else if (strcmp(name, "lost") == 0) {
@@ -173,7 +178,11 @@ static inline int32_t good_write_file(struct sandhost_call *call, struct sandhos
   char buffer[4096];
   int64_t count = 0;
   while ((count = source->read(source->user, buffer, sizeof buffer)) > 0) {
-    data = realloc(data, length + (size_t)count);
+    char *longer = realloc(data, length + (size_t)count);
+    if (!longer) {
+      abort();
+    }
+    data = longer;
     memcpy(data + length, buffer, (size_t)count);
     length += (size_t)count;
   }

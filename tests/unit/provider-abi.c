@@ -61,7 +61,8 @@ static void test_fixed_sizes(void) {
   check(frozen, G_N_ELEMENTS(frozen));
 }
 
-static void test_offsets(void) {
+/* A table, one line for each member. */
+static void test_offsets(void) { // NOLINT(readability-function-size)
   static const Frozen frozen[] = {
       AT(sandhost_text, data, 0),
       AT(sandhost_text, length, 8),

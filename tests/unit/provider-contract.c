@@ -81,8 +81,8 @@ static const struct sandhost_enforces net_enforces[] = {
 #define TABLE(NAME, ENFORCES)                                                                      \
   {                                                                                                \
     .size = sizeof(struct sandhost_provider), .minor = SANDHOST_ABI_MINOR,                         \
-    .threads = SANDHOST_THREADS_PARALLEL, .name = NAME, .version = "1", .summary = "for a test",   \
-    .enforces = ENFORCES, .enforces_count = G_N_ELEMENTS(ENFORCES), .open = bare_open,             \
+    .threads = SANDHOST_THREADS_PARALLEL, .name = (NAME), .version = "1", .summary = "for a test", \
+    .enforces = (ENFORCES), .enforces_count = G_N_ELEMENTS(ENFORCES), .open = bare_open,           \
     .close = bare_close, .create = bare_create, .execute = bare_execute, .read_file = bare_read,   \
     .write_file = bare_write, .terminate = bare_terminate, .release = bare_release,                \
   }

@@ -179,6 +179,45 @@ static void test_changes_missing_tool(void) {
   folder_remove(folder);
 }
 
+/* What a find that is not the sandbox's own may print. */
+static void test_changes_hostile(void) {
+  static const struct {
+    const char *script;
+    const char *reason;
+  } CASES[] = {
+      {"printf 'Mone\\0Mtwo\\0'", "it went on behind its end"},
+      {"printf 'E\\0K./a\\0'", "it went on behind its end"},
+      {"printf 'K../a\\0'", "it listed a path that is not below the root"},
+      {"printf 'K./\\0'", "it listed a path that is not below the root"},
+      {"printf 'S0\\0'", "it counted no files"},
+      {"printf 'anything\\0'", "it printed something else"},
+      {"/usr/bin/head -c 70000000 /dev/zero | /usr/bin/tr '\\0' x", "it printed without an end"},
+      /* Each name is short enough, all of them are not. */
+      {"printf 'S9\\0'; for i in 1 2 3; do /usr/bin/head -c 30000000 /dev/zero | "
+       "/usr/bin/tr '\\0' x; printf '\\0'; done",
+       "it printed names without an end"},
+  };
+  const char *const tools[] = {"sh", "stat", "sha256sum", NULL};
+  char *folder = NULL;
+  Zoo zoo = zoo_with_tools(tools, &folder);
+  g_autofree char *find = g_build_filename(folder, "find", NULL);
+  const struct sandhost_entry_sink sink = {.size = sizeof sink, .entry = stop_entry};
+  for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
+    g_autoptr(GError) error = NULL;
+    g_autofree char *script = g_strdup_printf("#!/bin/sh\n%s\n", CASES[i].script);
+    g_assert_true(
+        g_file_set_contents_full(find, script, -1, G_FILE_SET_CONTENTS_NONE, 0755, &error));
+    g_assert_no_error(error);
+    g_assert_false(sandbox_changes(zoo.sandbox, minute(), NULL, 0, 0, &sink, &error));
+    g_assert_error(error, PROVIDER_ERROR, SANDHOST_PROTOCOL);
+    g_autofree char *message = g_strdup_printf(
+        "what changed in the example sandbox cannot be listed: %s", CASES[i].reason);
+    g_assert_cmpstr(error->message, ==, message);
+  }
+  zoo_close(&zoo);
+  folder_remove(folder);
+}
+
 /* ---- Probe ----------------------------------------------------------------------------------------------------- */
 
 static guint32 probe(Sandbox *sandbox, const char *address, guint32 port, GError **error) {
@@ -264,6 +303,7 @@ int main(int argc, char **argv) {
   TEST("changes-many", test_changes_many);
   TEST("changes-stopped", test_changes_stopped);
   TEST("changes-missing-tool", test_changes_missing_tool);
+  TEST("changes-hostile", test_changes_hostile);
   TEST("probe-reached", test_probe_reached);
   TEST("probe-blocked", test_probe_blocked);
   TEST("probe-without-python", test_probe_without_python);

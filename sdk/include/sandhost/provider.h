@@ -513,7 +513,10 @@ struct sandhost_provider {
   /* release: frees the handle, whatever terminate said. No other call runs then. Cannot fail. */
   void (*release)(struct sandhost_sandbox *sandbox);
 
-  /* ---- Optional; NULL has the stated default ---- */
+  /* ---- Optional; NULL has the stated default ----
+   *
+   * upload, download, changes and probe may also return SANDHOST_UNSUPPORTED before they have
+   * touched their source or sink: the host then takes the slot for absent in this sandbox. */
 
   /* start, stop: where threads or a library are set up and taken down. Once per process, after any
    * fork of the host; stop joins what start began. Default: nothing. */

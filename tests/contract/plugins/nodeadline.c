@@ -9,7 +9,7 @@ static int32_t deaf_execute(struct sandhost_call *call, struct sandhost_sandbox 
   if (strcmp(request->argv[0].data, "deaf") != 0) {
     return good_execute(call, sandbox, request, observer, ret_result);
   }
-  usleep(5000000);
+  sleep(5);
   good_log("woke");
   good_say(observer, ret_result, "too late\n", 9);
   return SANDHOST_OK;
@@ -19,7 +19,7 @@ static int32_t deaf_create(struct sandhost_call *call, struct sandhost_instance 
                            const struct sandhost_create *request,
                            struct sandhost_sandbox **ret_sandbox) {
   if (request->image.length > 0) {
-    usleep(5000000);
+    sleep(5);
   }
   return good_create(call, instance, request, ret_sandbox);
 }

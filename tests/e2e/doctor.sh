@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+# sandhost doctor: each provider is told with what is wrong and what to do; one that crashes takes nobody along; a try
+# leaves nothing behind and pulls nothing. And what a person sees while a sandbox is made.
+. "$(dirname "$0")/lib.bash"
+
+zoo=$SANDHOST_BUILD/tests/plugins
+[ -e "$zoo/sandhost-sweeper.so" ] || skip "the test plugins are not built"
+mkdir plugins sandboxes
+for name in sweeper guarded lowered partial; do
+  cp "$zoo/sandhost-$name.so" plugins/
+done
+export SANDHOST_PLUGIN_PATH=$work/plugins SWEEPER_FOLDER=$work/sandboxes GOOD_LOG=$work/log
+unset GUARDED_API_KEY
+
+# The line of a provider in $out.
+line() { grep -E "^[* ] $1 " <<<"$out" || fail "no line of $1"; }
+want_line() { # NAME TEXT
+  [[ $(line "$1") == *"$2"* ]] || fail "the line of $1 lacks: $2"
+}
+
+run "$sandhost" doctor --provider sweeper
+want_exit 0
+want_in_out 'config       none given; provider sweeper'
+want_in_out 'record.db: can be written'
+want_in_out 'user namespaces'
+want_line sweeper '* sweeper    usable; declares nothing and is trusted with every manifest'
+want_line guarded 'not usable: needs the option api_key (GUARDED_API_KEY)'
+want_line lowered 'not usable: needs the option base_url'
+want_line partial 'not usable: sh -c : ends with 127 in a sandbox of it'
+want_line local 'usable (not tried); runs commands on this machine itself; keeps network on, plain environment'
+[ -z "$(ls sandboxes)" ] || fail "a try left a sandbox"
+grep -q terminate log || fail "nothing was tried"
+[ ! -e "$SANDHOST_STATE_DIR" ] || fail "asking made a record"
+
+rm log
+run "$sandhost" doctor --provider sweeper --no-try
+want_exit 0
+want_line sweeper 'usable (not tried)'
+! grep -q create log || fail "a sandbox was made in spite of --no-try"
+
+# With its key the service is tried.
+GUARDED_API_KEY=k run "$sandhost" doctor --provider sweeper
+want_line guarded 'usable; keeps network off (checked), network on'
+
+# What would be pulled is not; it is said.
+SWEEPER_FAULT=unpulled run "$sandhost" doctor --provider sweeper
+want_exit 0
+want_line sweeper 'an image is pulled at the first use: there is no image tiny'
+
+# A provider that hangs is left after its time, and a signal ends everything at once.
+SWEEPER_FAULT=slow timeout --preserve-status -s TERM 2 "$sandhost" doctor --provider sweeper >/dev/null 2>&1 && fail "was not ended" || code=$?
+[ "$code" -eq 143 ] || fail "exit $code instead of 143"
+
+# What is not there, and what is not right.
+run "$sandhost" doctor --provider docker2
+want_exit 1
+want_in_out '--provider must be a registered sandbox provider'
+run "$sandhost" doctor --provider e2b
+want_exit 1
+want_in_out '* e2b        not usable: The e2b sandbox provider is not installed'
+echo '{"governance_config": {"sandbox_config": "sweeper", "profile": "nonsense"}}' >agent.json
+run "$sandhost" doctor --config agent.json
+want_exit 1
+want_in_out 'config       agent.json: '
+echo '{"governance_config": {"sandbox_config": "local"}}' >agent.json
+run "$sandhost" doctor --config agent.json
+want_exit 1
+want_line local 'not usable: The local sandbox does not enforce network off'
+echo '{"governance_config": {"sandbox_config": {"provider": "lowered", "options": {"base_url": "x"}}}}' >agent.json
+run "$sandhost" doctor --config agent.json --no-try --json
+want_exit 0
+want_json true ok
+want_json lowered provider
+json providers >/dev/null
+lowered=$(python3 -c '
+import json, sys
+for p in json.load(sys.stdin)["providers"]:
+    if p["selected"]:
+        print(p["name"], p["usable"], p["tried"], p["enforces"]["memory"], p["lowered"]["memory"])' <<<"$out")
+[ "$lowered" = 'lowered True False - there is no memory controller' ] || fail "JSON says: $lowered"
+run "$sandhost" doctor --config agent.json --no-try
+want_in_out 'not here: a memory limit: there is no memory controller'
+
+echo '{}' >agent.json
+run "$sandhost" doctor --config agent.json
+want_exit 1
+want_in_out 'no sandbox is configured'
+
+mkdir broken && printf 'no database at all, but long enough to be looked at as one' >broken/record.db
+SANDHOST_STATE_DIR=$work/broken run "$sandhost" doctor --provider sweeper
+want_exit 1
+want_in_out 'is not a record of sandhost'
+
+# A provider that crashes is one line.
+if [ -z "$SANDHOST_SANITIZED" ]; then
+  cp "$zoo/sandhost-crash.so" plugins/
+  run "$sandhost" doctor --provider sweeper
+  want_exit 0
+  want_line crash 'not usable: it crashes (Aborted)'
+  rm plugins/sandhost-crash.so
+fi
+
+# ---- Progress ----
+
+# Elsewhere than at a terminal only what takes long is told, or everything with -v; a cancel ends it at once.
+SWEEPER_FAULT=slow run timeout --preserve-status -s TERM 1 "$sandhost" exec --provider sweeper -- true
+want_exit 143
+[[ $err != *pulling* ]] || fail "a short wait is told"
+SWEEPER_FAULT=slow run timeout --preserve-status -s TERM 1 "$sandhost" exec -v --provider sweeper -- true
+want_exit 143
+want_in_err 'sandhost: pulling layer 1 of 2'
+want_in_err 'sandhost: pulling layer 2 of 2'
+
+# At a terminal it is one line that is written over and goes away.
+command -v script >/dev/null || skip "no script(1) for the terminal"
+export SWEEPER_FAULT=
+TERM=xterm run script -qec "$sandhost exec -q --provider sweeper -- true" /dev/null
+want_exit 0
+[[ $out == *$'\r\033[Kmaking a sandbox\r\033[K'* ]] || fail "no line that is written over: $(printf %q "$out")"
