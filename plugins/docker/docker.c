@@ -39,6 +39,7 @@ enum {
   OPTION_TLS_CERT,
   OPTION_TLS_KEY,
   OPTION_GUEST,
+  OPTION_SWITCHABLE,
 };
 
 static const struct sandhost_option options[] = {
@@ -115,6 +116,12 @@ static const struct sandhost_option options[] = {
                       .choices = "auto|always|never",
                       .help = "whether sandhost-guest runs in the container; without it every call "
                               "goes through the engine, slower"},
+    [OPTION_SWITCHABLE] = {.size = sizeof(struct sandhost_option),
+                           .name = "network_switchable",
+                           .type = SANDHOST_OPTION_BOOLEAN,
+                           .fallback = "false",
+                           .help = "whether a sandbox without a network can be given one later; it "
+                                   "starts slower"},
 };
 
 static const struct sandhost_enforces enforces[] = {
@@ -172,6 +179,7 @@ static int32_t read_values(struct sandhost_call *call, const struct sandhost_val
   instance->path = g_strcmp0(guest, "never") == 0    ? DOCKER_PATH_PLAIN
                    : g_strcmp0(guest, "always") == 0 ? DOCKER_PATH_GUEST
                                                      : DOCKER_PATH_AUTO;
+  instance->network_switchable = values[OPTION_SWITCHABLE].integer != 0;
   instance->image = text_of(&values[OPTION_IMAGE]);
   instance->runtime = text_of(&values[OPTION_RUNTIME]);
   instance->workdir_size = (uint64_t)values[OPTION_WORKDIR_SIZE].integer;

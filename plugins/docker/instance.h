@@ -24,6 +24,7 @@ struct sandhost_instance {
   uint64_t tmp_size;
   uint64_t pids_limit;
   gboolean may_pull;
+  gboolean network_switchable;
   char *runtime; /* NULL: the engine's own */
   enum docker_path path;
   char *guest_dir; /* folder of sandhost-guest-MACHINE; NULL: none installed */

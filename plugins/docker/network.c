@@ -185,10 +185,12 @@ static int32_t switch_off(struct sandhost_sandbox *sandbox, struct sandhost_call
 
 /* ---- On --------------------------------------------------------------------------------------- */
 
-static int32_t refuse_late(struct sandhost_sandbox *sandbox, struct sandhost_call *call) {
+static int32_t refuse_late(struct sandhost_sandbox *sandbox, struct sandhost_call *call,
+                           gboolean is_podman) {
   return fail_call(sandbox->host, call, SANDHOST_UNSUPPORTED,
                    "a sandbox that was made without a network cannot get one later: set "
-                   "network_policy default to 'allow' in the manifest");
+                   "network_policy default to 'allow' in the manifest%s",
+                   is_podman ? "" : ", or the option network_switchable to true");
 }
 
 /* Whether this engine can put the container on a network at all. */
@@ -202,7 +204,7 @@ static int32_t check_late(struct sandhost_sandbox *sandbox, struct sandhost_call
   /* Docker answers 200, lists an address, and makes no interface; podman refuses in words of its
    * own. */
   gboolean never = links->disabled || (facts->is_podman && strcmp(links->mode, OFF) == 0);
-  return never ? refuse_late(sandbox, call) : SANDHOST_OK;
+  return never ? refuse_late(sandbox, call, facts->is_podman) : SANDHOST_OK;
 }
 
 static int32_t join(struct sandhost_sandbox *sandbox, struct sandhost_call *call,

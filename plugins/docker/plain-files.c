@@ -115,6 +115,49 @@ static int32_t read_once(struct sandhost_sandbox *sandbox, struct sandhost_call 
                                                                     : " is not a regular file");
 }
 
+/*
+ * An engine packs no file whose name is not UTF-8, and does not say so. Such a file gets a second name, which the engine
+ * can pack, for as long as it is read.
+ */
+static int32_t read_renamed(struct sandhost_sandbox *sandbox, struct sandhost_call *call,
+                            const char *below, struct sandhost_path asked,
+                            const struct sandhost_sink *sink) {
+  struct plain_mark mark;
+  char temporary[64];
+  const char *slash = strrchr(below, '/');
+  const char *name = slash ? slash + 1 : below;
+  if (!plain_mark_make(&mark)) {
+    return fail_call(sandbox->host, call, SANDHOST_INTERNAL, "there is no randomness");
+  }
+  g_snprintf(temporary, sizeof temporary, ".sandhost-%.16s", mark.nonce);
+  g_autofree char *folder = plain_encode(sandbox->working_dir, strlen(sandbox->working_dir));
+  g_autofree char *parent = plain_encode(below, slash ? (size_t)(slash - below) : 0);
+  g_autofree char *encoded = plain_encode(name, strlen(name));
+  const char *arguments[] = {folder, parent, encoded, temporary, NULL};
+  g_autofree char *said = NULL;
+  int32_t status = plain_run_script(sandbox, call, plain_script_link, arguments, &said);
+  if (status != SANDHOST_OK) {
+    return status;
+  }
+  g_strchomp(said);
+  if (strcmp(said, "outside") == 0) {
+    return plain_fail_outside(sandbox, call, asked);
+  }
+  if (strcmp(said, "irregular") == 0) {
+    return fail_file(sandbox, call, SANDHOST_INVALID, asked, " is not a regular file");
+  }
+  if (strcmp(said, "done") != 0) {
+    return strcmp(said, "missing") == 0
+               ? fail_file(sandbox, call, SANDHOST_NOT_FOUND, asked, ": No such file or directory")
+               : fail_file(sandbox, call, SANDHOST_UNSUPPORTED, asked,
+                           " has a name that the engine cannot pack");
+  }
+  gboolean is_link = FALSE;
+  status = read_once(sandbox, call, temporary, asked, sink, &is_link);
+  plain_drop_file(sandbox, call, sandbox->working_dir, temporary);
+  return status;
+}
+
 int32_t plain_read_file(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                         struct sandhost_path path, const struct sandhost_sink *sink) {
   g_autofree char *below = NULL;
@@ -122,6 +165,9 @@ int32_t plain_read_file(struct sandhost_call *call, struct sandhost_sandbox *san
                                     PLAIN_FIRST_SIZE(struct sandhost_sink, write));
   if (status == SANDHOST_OK) {
     status = find_below(sandbox, call, path, &below);
+  }
+  if (status == SANDHOST_OK && !g_utf8_validate(below, -1, NULL)) {
+    return read_renamed(sandbox, call, below, path, sink);
   }
   gboolean resolve = status == SANDHOST_OK && strchr(below, '/') != NULL;
   for (int i = 0; status == SANDHOST_OK && i < MOST_TRIES; i++) {

@@ -150,6 +150,25 @@ const char plain_script_place[] =
     "mv -f \"$t\" \"./$n\" 2>/dev/null || no denied\n"
     "echo done\n";
 
+/* The same way down; a second name for the file, which holds its content whatever happens to the first. */
+const char plain_script_link[] =
+    "r=$(printf '%b.' \"$1\") d=$(printf '%b.' \"$2\") n=$(printf '%b.' \"$3\") t=$4\n"
+    "r=${r%.} d=${d%.} n=${n%.}\n"
+    "no() { echo \"$1\"; exit; }\n"
+    "command -v ln >/dev/null || no tools\n"
+    "cd -P \"$r\" 2>/dev/null || no missing\n"
+    "top=$PWD t=$PWD/$t\n"
+    "IFS=/; set -f\n"
+    "for c in $d; do\n"
+    "  cd -P \"./$c\" 2>/dev/null || no missing\n"
+    "  case $PWD/ in \"$top\"/*) ;; *) no outside;; esac\n"
+    "done\n"
+    "[ ! -L \"./$n\" ] || no outside\n"
+    "[ -e \"./$n\" ] || no missing\n"
+    "[ -f \"./$n\" ] || no irregular\n"
+    "ln \"./$n\" \"$t\" 2>/dev/null || no denied\n"
+    "echo done\n";
+
 /*
  * The first process: it ends when its input does. A signal makes it end everything else, in one stroke that leaves no time
  * to fork, and without forking itself, since there may be no room to: all stops, and what is not the first process's own

@@ -89,6 +89,8 @@ extern const char plain_script_kill[];  /* mark in bytes: kills what bears it, s
 /* folder, parent below it, name, temporary file in the folder (all encoded): moves the file to its place. Says "done", or
  * what is in the way. */
 extern const char plain_script_place[];
+/* The same arguments: gives the file a second name in the folder. Says "done", or what is in the way. */
+extern const char plain_script_link[];
 extern const char plain_script_signal[]; /* mark in bytes, pid, signal: says "sent" or "gone" */
 
 /* ---- plain-demux.c: the engine's stream of both outputs ----------------------------------------- */

@@ -144,7 +144,7 @@ static void test_on_of_one_without_any(void) {
   check(
       answers, SANDHOST_NETWORK_ALLOW, SANDHOST_UNSUPPORTED,
       "a sandbox that was made without a network cannot get one later: set network_policy default "
-      "to 'allow' in the manifest",
+      "to 'allow' in the manifest, or the option network_switchable to true",
       LOOK);
 }
 
