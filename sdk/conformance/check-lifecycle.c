@@ -209,30 +209,6 @@ static void check_network_on(Subject *subject, Verdict *verdict) {
   box_close(&box, verdict);
 }
 
-static void check_sweep(Subject *subject, Verdict *verdict) {
-  if (!subject->table->sweep) {
-    skipped(verdict, "no sweep");
-    return;
-  }
-  Box box;
-  if (!box_open(&box, subject, SANDHOST_NETWORK_DENY, verdict)) {
-    return;
-  }
-  struct sandhost_call call;
-  const struct sandhost_text keep[] = {as_text(box.ref ? box.ref : "")};
-  const struct sandhost_sweep request = {
-      .size = sizeof request, .run_id = as_text("run_conformance"), .keep = keep, .keep_count = 1};
-  const struct sandhost_orphan_sink sink = {.size = sizeof sink};
-  call_init(&call, 60);
-  gint32 status = subject->table->sweep(&call, subject->instance, &request, &sink);
-  if (status != SANDHOST_OK) {
-    wrong(verdict, "sweep failed with %s: %s", status_name(status), call.message);
-  }
-  call_clear(&call);
-  want_run(&box, "true", 0, "", verdict);
-  box_close(&box, verdict);
-}
-
 const Check LIFECYCLE_CHECKS[] = {
     {"create: its own name", "create reports SANDHOST_REPORT_REF", check_reference},
     {"create: working directory",
@@ -252,6 +228,5 @@ const Check LIFECYCLE_CHECKS[] = {
     {"terminate: use after", "no command runs in a terminated sandbox", check_use_after_terminate},
     {"terminate: processes", "terminate destroys all that runs in the sandbox",
      check_ends_processes},
-    {"sweep: keeps", "sweep never touches a ref that the caller keeps", check_sweep},
     {0},
 };

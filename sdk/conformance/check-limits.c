@@ -121,7 +121,7 @@ static void check_cancelled_before(Subject *subject, Verdict *verdict) {
       .mode = subject->keeps_network_off ? SANDHOST_NETWORK_DENY : SANDHOST_NETWORK_ALLOW};
   const struct sandhost_create request = {.size = sizeof request,
                                           .key = as_text("sandbox_never"),
-                                          .run_id = as_text("run_conformance"),
+                                          .run_id = as_text(subject->run_id),
                                           .working_dir = as_path(subject->working_dir),
                                           .network = &network};
   struct sandhost_call call;

@@ -94,6 +94,7 @@ void call_clear(struct sandhost_call *call) {
   g_free(call->message);
   g_free(call->ref);
   g_free(call->lost);
+  g_free(call->snapshot);
 }
 
 static int64_t host_deadline(const struct sandhost_call *call) {
@@ -144,9 +145,10 @@ static void host_fail_details(struct sandhost_call *call, const struct sandhost_
 
 static void host_report(struct sandhost_call *call, uint32_t kind, struct sandhost_text value) {
   g_mutex_lock(&call->lock);
-  char **place = kind == SANDHOST_REPORT_REF    ? &call->ref
-                 : kind == SANDHOST_REPORT_LOST ? &call->lost
-                                                : NULL;
+  char **place = kind == SANDHOST_REPORT_REF        ? &call->ref
+                 : kind == SANDHOST_REPORT_LOST     ? &call->lost
+                 : kind == SANDHOST_REPORT_SNAPSHOT ? &call->snapshot
+                                                    : NULL;
   if (place) {
     g_free(*place);
     *place = g_strndup(value.data, value.length);
@@ -176,6 +178,11 @@ const struct sandhost_host SUITE_HOST = {
 /* ---- Sandboxes -------------------------------------------------------------------------------------------------- */
 
 gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict) {
+  return box_open_from(box, subject, network, NULL, verdict);
+}
+
+gboolean box_open_from(Box *box, Subject *subject, guint32 network, const char *snapshot,
+                       Verdict *verdict) {
   static gint number;
   g_autofree char *key =
       g_strdup_printf("sandbox_conformance%d_%d", (int)getpid(), g_atomic_int_add(&number, 1));
@@ -186,7 +193,8 @@ gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict)
   const struct sandhost_create request = {
       .size = sizeof request,
       .key = as_text(key),
-      .run_id = as_text("run_conformance"),
+      .run_id = as_text(subject->run_id),
+      .snapshot = as_text(snapshot ? snapshot : ""),
       .working_dir = as_path(subject->working_dir),
       .network = &policy,
       .environment = environment,

@@ -24,6 +24,7 @@ struct sandhost_call {
   char *message;
   char *ref;
   char *lost;
+  char *snapshot;
   guint fails;
 };
 
@@ -34,6 +35,7 @@ typedef struct {
   const char *working_dir;
   gboolean host_surface;
   gboolean keeps_network_off; /* SANDHOST_NETWORK_DENY may be asked for */
+  char run_id[48];            /* this process's own: what others run is not ours to sweep */
 } Subject;
 
 typedef struct {
@@ -48,7 +50,7 @@ typedef struct {
 } Check;
 
 extern const Check LIFECYCLE_CHECKS[], EXECUTE_CHECKS[], LIMIT_CHECKS[], FILE_CHECKS[],
-    TRANSFER_CHECKS[];
+    TRANSFER_CHECKS[], OPTIONAL_CHECKS[];
 
 /* The first one counts; returns FALSE, so that a helper can report and return in one statement. */
 gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -74,6 +76,9 @@ typedef struct {
 
 /* network: SANDHOST_NETWORK_*; DENY becomes ALLOW where the provider does not keep it. FALSE: wrong() was called. */
 gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict);
+/* The same, from a snapshot; NULL: none. */
+gboolean box_open_from(Box *box, Subject *subject, guint32 network, const char *snapshot,
+                       Verdict *verdict);
 /* terminate and release; a failing terminate is wrong(). */
 gboolean box_close(Box *box, Verdict *verdict);
 
