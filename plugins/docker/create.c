@@ -92,14 +92,29 @@ static char *text_or(struct sandhost_text text, const char *fallback) {
   return text.length > 0 ? g_strndup(text.data, text.length) : g_strdup(fallback);
 }
 
+static int32_t find_snapshot(struct making *making, const char *id) {
+  const struct sandhost_instance *instance = making->instance;
+  g_auto(CallRelay) relay = {.host = instance->host, .call = making->call, .quiet = TRUE};
+  int32_t status = image_get(instance->engine, instance->host, call_relay_call(&relay), id, FALSE,
+                             &making->image);
+  if (status == SANDHOST_NOT_FOUND) {
+    return fail_call(instance->host, making->call, status, "there is no snapshot %s on %s", id,
+                     engine_name(instance->engine));
+  }
+  return status == SANDHOST_OK
+             ? status
+             : fail_call(instance->host, making->call, status, "%s", relay.failure);
+}
+
 static int32_t find_image(struct making *making) {
   const struct sandhost_create *request = making->request;
   const struct sandhost_instance *instance = making->instance;
   gboolean from_snapshot = request->snapshot.length > 0;
   g_autofree char *name =
       from_snapshot ? text_or(request->snapshot, "") : text_or(request->image, instance->image);
-  int32_t status = image_get(instance->engine, instance->host, making->call, name,
-                             instance->may_pull && !from_snapshot, &making->image);
+  int32_t status = from_snapshot ? find_snapshot(making, name)
+                                 : image_get(instance->engine, instance->host, making->call, name,
+                                             instance->may_pull, &making->image);
   if (status == SANDHOST_OK && strcmp(making->image.os, "linux") != 0) {
     status = fail_call(instance->host, making->call, SANDHOST_UNSUPPORTED,
                        "the image %s is made for another system than linux", name);

@@ -237,6 +237,8 @@ static json_object *new_config(const struct sandhost_sandbox *sandbox, const cha
                                json_object *config) {
   json_object *body = json_object_new_object();
   json_object *labels = new_snapshot_labels(sandbox, base_id);
+  /* A container that somebody starts from the image is no sandbox of ours to sweep. */
+  put_label(labels, DOCKER_LABEL_SANDBOX, "snapshot");
   if (config) {
     json_object_object_foreach(config, key, value) {
       json_object_object_add(body, key, json_object_get(value));
