@@ -37,7 +37,7 @@ const Policy *gate_policy(const Gate *gate) {
 }
 
 static gboolean refuse(GError **error, SandhostError code, const char *text) {
-  g_set_error_literal(error, SANDHOST_ERROR, code, text);
+  g_set_error_literal(error, SANDHOST_ERROR, (gint)code, text);
   return FALSE;
 }
 

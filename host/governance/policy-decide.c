@@ -1,73 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy-decide.c: deny before ask before allow before the mode (behaviour 4.2 and 4.5). */
-#include <string.h>
-
-#include "base/glob.h"
+/* policy-decide.c: deny before ask before allow before the mode (behaviour 4.2 and 4.6). */
 #include "base/ids.h"
 #include "governance/policy-private.h"
-
-static gboolean equal_or_any(const char *wanted, const char *text) {
-  return !wanted || g_strcmp0(wanted, text) == 0;
-}
-
-static gboolean names_target(const PolicyRule *rule) {
-  return rule->path.glob || rule->resource.glob || rule->tool_name.glob;
-}
-
-static gboolean target_matches(const PolicyRule *rule, const PolicyRequest *request) {
-  if (names_target(rule) && !request->has_target) {
-    return FALSE;
-  }
-  const char *host = request->host ? request->host : request->target_host;
-  const char *server = request->mcp_server ? request->mcp_server : request->target_mcp_server;
-  return pattern_matches(&rule->path, request->target_path) &&
-         pattern_matches(&rule->resource, request->target_resource) &&
-         pattern_matches(&rule->tool_name, request->target_tool_name) &&
-         pattern_matches(&rule->target_host, host) &&
-         pattern_matches(&rule->target_mcp_server, server);
-}
-
-/* Deny and ask: any class in common. Allow: every class of the request is listed. */
-static gboolean classes_match(const PolicyRule *rule, const PolicyRequest *request) {
-  if (!rule->data_classes) {
-    return TRUE;
-  }
-  gboolean all = TRUE;
-  gboolean any = FALSE;
-  for (char **class = request->data_classes; class && *class; class ++) {
-    gboolean listed = g_strv_contains((const char *const *)rule->data_classes, *class);
-    all = all && listed;
-    any = any || listed;
-  }
-  return rule->effect == EFFECT_ALLOW ? all : any;
-}
-
-static gboolean conditions_match(const PolicyRule *rule, const PolicyRequest *request) {
-  const char *host = request->host ? request->host : request->target_host;
-  if (rule->risks && !(rule->risks & 1u << request->risk)) {
-    return FALSE;
-  }
-  if (rule->method &&
-      (!request->method || g_ascii_strcasecmp(rule->method, request->method) != 0)) {
-    return FALSE;
-  }
-  if (rule->exclude_surfaces && request->execution_surface &&
-      g_strv_contains((const char *const *)rule->exclude_surfaces, request->execution_surface)) {
-    return FALSE;
-  }
-  if (glob_match_any((const char *const *)rule->exclude_capabilities, request->capability)) {
-    return FALSE;
-  }
-  return equal_or_any(rule->provider, request->provider) &&
-         equal_or_any(rule->execution_surface, request->execution_surface) &&
-         equal_or_any(rule->mcp_server, request->mcp_server) &&
-         pattern_matches(&rule->host, host) && classes_match(rule, request);
-}
-
-gboolean policy_rule_matches(const PolicyRule *rule, const PolicyRequest *request) {
-  return pattern_matches(&rule->capability, request->capability) && target_matches(rule, request) &&
-         conditions_match(rule, request);
-}
 
 static PolicyDecision *decision_new(const Policy *policy, const PolicyRequest *request,
                                     Effect effect, const char *reason_code) {
@@ -97,30 +31,41 @@ static PolicyDecision *decide_by(const Policy *policy, Effect effect,
   static const char *const CODES[] = {[EFFECT_DENY] = "matched_deny",
                                       [EFFECT_ASK] = "matched_ask",
                                       [EFFECT_ALLOW] = "matched_allow"};
-  const GPtrArray *rules = policy->rules[effect];
-  PolicyDecision *decision = NULL;
-  g_autoptr(GPtrArray) ids = g_ptr_array_new();
-  for (guint i = 0; i < rules->len; i++) {
-    const PolicyRule *rule = g_ptr_array_index(rules, i);
-    if (!policy_rule_matches(rule, request)) {
-      continue;
-    }
-    if (!decision) {
-      decision = decision_new(policy, request, effect, CODES[effect]);
-    }
+  g_autoptr(GArray) places = policy_match(policy, effect, request);
+  if (!places) {
+    return NULL;
+  }
+  PolicyDecision *decision = decision_new(policy, request, effect, CODES[effect]);
+  decision->matched_rule_ids = g_new0(char *, places->len + 1);
+  for (guint i = 0; i < places->len; i++) {
+    const PolicyRule *rule =
+        g_ptr_array_index(policy->rules[effect], g_array_index(places, guint, i));
     if (!decision->reason && rule->reason) {
       decision->reason = g_strdup(rule->reason);
     }
-    g_ptr_array_add(ids, g_strdup(rule->rule_id));
+    decision->matched_rule_ids[i] = g_strdup(rule->rule_id);
     merge_constraints(decision, rule);
   }
-  if (decision) {
-    g_ptr_array_add(ids, NULL);
-    decision->matched_rule_ids = (char **)g_ptr_array_free(g_steal_pointer(&ids), FALSE);
-    if (!decision->reason) {
-      decision->reason = g_strdup_printf("Matched %s policy rule.", effect_name(effect));
-    }
+  if (!decision->reason) {
+    decision->reason = g_strdup_printf("Matched %s policy rule.", effect_name(effect));
   }
+  return decision;
+}
+
+/* A command that cannot be read passes no rule about commands: neither one that would let it run, nor
+ * one that would not. NULL: it can be read, or no such rule is about it. */
+static PolicyDecision *decide_opaque(const Policy *policy, const PolicyRequest *request) {
+  const char *reason = policy_request_opaque(request);
+  if (!reason || !policy_names_commands(policy, request)) {
+    return NULL;
+  }
+  Effect effect = policy->mode == MODE_STRICT ? EFFECT_DENY : EFFECT_ASK;
+  PolicyDecision *decision = decision_new(policy, request, effect, "command_opaque");
+  decision->matched_rule_ids = g_new0(char *, 1);
+  decision->reason =
+      g_strdup_printf("The command rules cannot read this command (%s), so it is not "
+                      "run without a person's approval.",
+                      reason);
   return decision;
 }
 
@@ -170,26 +115,19 @@ PolicyDecision *policy_decide(const Policy *policy, const PolicyRequest *request
   if (fault) {
     return decide_error(policy, request, fault);
   }
-  static const Effect ORDER[] = {EFFECT_DENY, EFFECT_ASK, EFFECT_ALLOW};
-  for (gsize i = 0; i < G_N_ELEMENTS(ORDER); i++) {
-    PolicyDecision *decision = decide_by(policy, ORDER[i], request);
-    if (decision) {
-      return decision;
-    }
-  }
-  return decide_by_mode(policy, request);
+  PolicyDecision *decision = decide_by(policy, EFFECT_DENY, request);
+  decision = decision ? decision : decide_by(policy, EFFECT_ASK, request);
+  decision = decision ? decision : decide_opaque(policy, request);
+  decision = decision ? decision : decide_by(policy, EFFECT_ALLOW, request);
+  return decision ? decision : decide_by_mode(policy, request);
 }
 
 gboolean policy_names(const Policy *policy, const PolicyRequest *request) {
-  if (undecidable(request)) {
-    return FALSE;
+  gboolean named = FALSE;
+  for (Effect effect = EFFECT_DENY; effect <= EFFECT_ALLOW && !undecidable(request) && !named;
+       effect++) {
+    g_autoptr(GArray) places = policy_match(policy, effect, request);
+    named = places != NULL;
   }
-  for (gsize list = 0; list < G_N_ELEMENTS(policy->rules); list++) {
-    for (guint i = 0; i < policy->rules[list]->len; i++) {
-      if (policy_rule_matches(g_ptr_array_index(policy->rules[list], i), request)) {
-        return TRUE;
-      }
-    }
-  }
-  return FALSE;
+  return named;
 }

@@ -247,18 +247,20 @@ static gboolean read_constraints(PolicyRule *rule, JsonObject *object, GError **
   return TRUE;
 }
 
-/* A matcher that nothing evaluates would make its rule match every command. */
-static gboolean refuse_matchers(const PolicyRule *rule, JsonObject *object, GError **error) {
+/* What the command has to begin with; the rule's own examples prove that it says what was meant. */
+static gboolean read_command(PolicyRule *rule, JsonObject *object, GError **error) {
   JsonObject *command = json_get(object, "command");
+  JsonObject *examples = json_get(object, "examples");
   if (command && strcmp(rule->capability.glob, "process.exec") != 0) {
     return refuse(error, "rule %s: a command matcher applies only to process.exec, not %s",
                   rule->rule_id, rule->capability.glob);
   }
-  if (command || json_get(object, "examples")) {
-    return refuse(error, "rule %s: command matchers are not supported by this version of sandhost",
-                  rule->rule_id);
+  rule->command = command ? command_matcher_new(rule->rule_id, command, error) : NULL;
+  if (command && !rule->command) {
+    return FALSE;
   }
-  return TRUE;
+  return !examples || command_matcher_try(rule->command, rule->rule_id,
+                                          rule->effect == EFFECT_ALLOW, examples, error);
 }
 
 /* An empty reason is as good as none: the decision then takes the next one. */
@@ -309,7 +311,7 @@ static PolicyRule *read_rule(JsonObject *object, Effect effect, gsize at, GError
   }
   g_autoptr(PolicyRule) rule =
       policy_rule_new(json_object_get_string(id), effect, json_object_get_string(capability));
-  if (!check_rule(rule, object, error) || !refuse_matchers(rule, object, error) ||
+  if (!check_rule(rule, object, error) || !read_command(rule, object, error) ||
       !read_reason(rule, object, error) || !read_target(rule, object, error) ||
       !read_conditions(rule, object, error) || !read_constraints(rule, object, error)) {
     return NULL;
@@ -427,6 +429,9 @@ Policy *policy_read(JsonObject *source, const char *profile, GError **error) {
       !refuse_budgets(source, error) || !check_extras(source, error) ||
       !read_rules(policy, json_get(source, "rules"), error)) {
     return NULL;
+  }
+  for (gsize i = 0; i < G_N_ELEMENTS(policy->rules); i++) {
+    policy->index[i] = policy_index_new(policy->rules[i]);
   }
   policy->source = with_defaults(policy, source);
   policy->hash = policy_compute_hash(policy->source);

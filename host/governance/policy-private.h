@@ -3,6 +3,7 @@
 #ifndef SANDHOST_GOVERNANCE_POLICY_PRIVATE_H
 #define SANDHOST_GOVERNANCE_POLICY_PRIVATE_H
 
+#include "governance/command-match.h"
 #include "governance/pattern.h"
 #include "governance/policy.h"
 
@@ -32,10 +33,15 @@ typedef struct {
   char **exclude_surfaces;
   char **exclude_capabilities; /* globs */
 
+  CommandMatcher *command; /* NULL: not about what a command runs */
+
   gboolean sandbox_required;
   gboolean strict_telemetry;
   gint64 approval_expires_seconds;
 } PolicyRule;
+
+/* Which rules of one list can match at all, found by what most of them state in full. */
+typedef struct PolicyIndex PolicyIndex;
 
 struct Policy {
   gint references; /* atomic */
@@ -46,6 +52,7 @@ struct Policy {
   PolicyMode mode;
   JsonObject *source;  /* a copy of what was given, with the defaults; only read */
   GPtrArray *rules[3]; /* PolicyRule *, by Effect */
+  PolicyIndex *index[3];
 };
 
 PolicyRule *policy_rule_new(const char *rule_id, Effect effect, const char *capability);
@@ -65,6 +72,23 @@ char *policy_compute_hash(JsonObject *source);
 /* The source of a built-in profile, or NULL. Owned. */
 JsonObject *policy_profile_source(const char *name);
 
-gboolean policy_rule_matches(const PolicyRule *rule, const PolicyRequest *request);
+/* Made once the list is whole; keeps borrowed pointers into its rules. Returns owned. */
+PolicyIndex *policy_index_new(const GPtrArray *rules);
+void policy_index_free(PolicyIndex *index);
+
+/* The first part of the rule that the request does not meet ("capability", "target.path", ...), its
+ * command matcher left aside; NULL: it meets all. Constant. */
+const char *policy_rule_misses(const PolicyRule *rule, const PolicyRequest *request);
+
+/* The places, in ascending order, of the rules of one list that match the request (behaviour 4.2, 5.1);
+ * of allow rules with a command matcher, only where together they cover the whole line. NULL where there
+ * are none. Returns owned. */
+GArray *policy_match(const Policy *policy, Effect effect, const PolicyRequest *request);
+
+/* Whether a rule with a command matcher meets the request, its matcher left aside. */
+gboolean policy_names_commands(const Policy *policy, const PolicyRequest *request);
+
+/* Why no command matcher can judge what the request runs; NULL: it can. Borrowed. */
+const char *policy_request_opaque(const PolicyRequest *request);
 
 #endif

@@ -49,9 +49,9 @@ typedef struct {
     .surface = "sandbox", .sandbox_required = TRUE                                                 \
   }
 #define ASK(id, what)                                                                              \
-  { .effect = EFFECT_ASK, .rule_id = id, .capability = what }
+  { .effect = EFFECT_ASK, .rule_id = (id), .capability = (what) }
 #define ALLOW(id, what)                                                                            \
-  { .effect = EFFECT_ALLOW, .rule_id = id, .capability = what }
+  { .effect = EFFECT_ALLOW, .rule_id = (id), .capability = (what) }
 
 static const Row PERMISSIVE[] = {
     DENY_CREDENTIALS,

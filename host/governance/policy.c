@@ -56,6 +56,7 @@ void policy_request_free(PolicyRequest *request) {
   g_free(request->host);
   g_free(request->mcp_server);
   json_object_put(request->metadata);
+  command_line_free(request->command);
   g_free(request);
 }
 
@@ -98,6 +99,8 @@ void policy_decision_free(PolicyDecision *decision) {
   g_free(decision->reason);
   g_strfreev(decision->matched_rule_ids);
   g_free(decision->approved_by);
+  g_free(decision->denied_by);
+  g_free(decision->approval_id);
   g_free(decision);
 }
 
@@ -157,6 +160,7 @@ void policy_rule_free(PolicyRule *rule) {
   g_strfreev(rule->data_classes);
   g_strfreev(rule->exclude_surfaces);
   g_strfreev(rule->exclude_capabilities);
+  command_matcher_free(rule->command);
   g_free(rule);
 }
 
@@ -170,6 +174,7 @@ void policy_unref(Policy *policy) {
     return;
   }
   for (gsize i = 0; i < G_N_ELEMENTS(policy->rules); i++) {
+    policy_index_free(policy->index[i]);
     g_ptr_array_unref(policy->rules[i]);
   }
   g_free(policy->id);

@@ -8,6 +8,7 @@
 #define SANDHOST_GOVERNANCE_POLICY_H
 
 #include "base/json.h"
+#include "governance/command-read.h"
 
 typedef enum { EFFECT_DENY, EFFECT_ASK, EFFECT_ALLOW } Effect;
 typedef enum { RISK_LOW, RISK_MEDIUM, RISK_HIGH, RISK_CRITICAL } Risk;
@@ -35,6 +36,8 @@ typedef struct {
   char *host;
   char *mcp_server;
   JsonObject *metadata; /* NULL: none */
+  /* What it runs, for command rules; never recorded. NULL: nobody read it. */
+  CommandLine *command;
 } PolicyRequest;
 
 /* Capability is copied, the id made; everything else is for the caller to fill. Returns owned. */
@@ -58,6 +61,8 @@ typedef struct {
   gboolean strict_telemetry;
   gint64 approval_expires_seconds; /* 0: none said */
   char *approved_by;               /* set by whoever answered the ask; NULL */
+  char *denied_by;                 /* the same for a no; "system" when it came too late; NULL */
+  char *approval_id;               /* approval_...: the ask as it waits, or was decided; NULL */
 } PolicyDecision;
 
 void policy_decision_free(PolicyDecision *decision);
@@ -68,8 +73,8 @@ typedef struct Policy Policy;
 
 /* One of "permissive-dev", "interactive-dev", "strict-production" (4.10). NULL for another name. */
 Policy *policy_new_profile(const char *name);
-/* A policy in place (4.1, 4.12): every refusal has the text of 4.12. A command matcher is refused:
- * "rule {id}: command matchers are not supported by this version of sandhost". */
+/* A policy in place (4.1, 4.12): every refusal has the text of 4.12, and of 5.1 for command matchers. The
+ * examples of its rules are tried. */
 Policy *policy_new(JsonObject *object, GError **error);
 /* A policy file below project_root; agent_dirs (NULL-terminated) are folders that the agent may write.
  * Refusals of 4.12. */
@@ -88,6 +93,18 @@ JsonObject *policy_json(const Policy *policy);
 
 /* Decides one request (4.2). Never fails: what cannot be decided is a deny with policy_error. */
 PolicyDecision *policy_decide(const Policy *policy, const PolicyRequest *request);
+
+/* One rule, and what it makes of a request. */
+typedef struct {
+  const char *rule_id; /* borrowed from the policy */
+  Effect effect;
+  gboolean matched;
+  char *why_not; /* the first thing that keeps it from matching; NULL when matched */
+} PolicyVerdict;
+
+/* Every rule of the policy in the order in which it is considered: deny, ask, allow, each in file order.
+ * Returns an owned array of PolicyVerdict *, which frees them. */
+GPtrArray *policy_explain(const Policy *policy, const PolicyRequest *request);
 
 /* Whether any rule of any effect matches; for sandbox.workspace.sync (4.8). */
 gboolean policy_names(const Policy *policy, const PolicyRequest *request);

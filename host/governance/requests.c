@@ -2,9 +2,7 @@
 /* requests.c: what the runtime asks about, and with which target and risk. */
 #include "governance/requests.h"
 
-#include <string.h>
-
-#include "base/digest.h"
+#include "governance/command-tell.h"
 
 static PolicyRequest *sandbox_request(const char *capability, Risk risk) {
   PolicyRequest *request = policy_request_new(capability, risk);
@@ -27,22 +25,9 @@ PolicyRequest *request_command(const char *const *argv, gboolean isolated) {
   request->has_target = TRUE;
   request->target_resource = g_strdup(argv[0]);
 
-  gint64 argc = 0;
-  while (argv[argc]) {
-    argc++;
-  }
-  g_autoptr(JsonObject) words = json_from_strv(argv);
-  g_autofree char *text = json_canonical(words);
-  g_autofree char *digest = digest_hex(text, strlen(text));
-  JsonObject *command = json_object_new_object();
-  json_add_text(command, "name", argv[0]);
-  json_add_int(command, "argc", argc);
-  json_add_text(command, "digest", digest);
-  /* No rule of this version judges a command by its words, so none is read and none is opaque. */
-  json_add_take(command, "programs", NULL);
-  json_add_bool(command, "opaque", FALSE);
+  request->command = command_read_argv(argv);
   request->metadata = json_object_new_object();
-  json_add_take(request->metadata, "command", command);
+  json_add_take(request->metadata, "command", command_metadata(argv, request->command));
   return request;
 }
 

@@ -8,7 +8,7 @@ kind=$1
 shift
 engine_start "$kind"
 engine_image busybox:test busybox
-plugin=$(find "$SANDHOST_BUILD" -name sandhost-docker.so -path '*/providers/*')
+plugin=$(find "$(dirname "$sandhost")/.." -name sandhost-docker.so -path '*/providers/*' | head -n 1)
 options=()
 for option in image=busybox:test "$@"; do
   options+=(--option "$option")

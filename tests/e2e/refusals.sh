@@ -55,10 +55,10 @@ printf '{"agent_config": {' >bad.json
 run "$sandhost" exec --config bad.json -- true
 want_exit 2
 want_in_err bad.json
-printf '{"governance_config": {"sandbox_config": "docker"}}' >bad.json
+printf '{"governance_config": {"sandbox_config": "vercel"}}' >bad.json
 run "$sandhost" check bad.json
 want_exit 2
-want_in_err 'docker sandbox provider is not installed'
+want_in_err 'vercel sandbox provider is not installed'
 run "$sandhost" exec --timeout 0 -- true
 want_exit 2
 run "$sandhost" exec --workspace missing -- true

@@ -26,6 +26,10 @@
 
 engine_tools=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 engine_folder='' engine_is_own='' engine_gateway='' engine_no_bridge='' engine_runsc='' engine_registry='' registry=''
+# In a sanitized build the programs under test start the guest as it is shipped: an image has no sanitizer's library.
+if [ -n "${sandhost:-}" ] && [ -x "${SANDHOST_BUILD:-/nonexistent}/shipped/bin/sandhost" ]; then
+  sandhost=$SANDHOST_BUILD/shipped/bin/sandhost
+fi
 declare -p at_exit >/dev/null 2>&1 || at_exit=()
 
 engine_fact() { sed -n "s/^$1=//p" "$engine_folder/facts"; }

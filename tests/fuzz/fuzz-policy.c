@@ -31,7 +31,24 @@ static PolicyRequest *make_request(JsonObject *object) {
   request->mcp_server = g_strdup(json_get_text(object, "mcp_server"));
   const char *classes = json_get_text(object, "data_classes");
   request->data_classes = classes ? g_strsplit(classes, ",", -1) : NULL;
+  const char *line = json_get_text(object, "line");
+  request->command = line ? command_read_script(line) : NULL;
   return request;
+}
+
+/* What is explained is what was decided: every rule that matched, and only those. */
+static void check_verdicts(const Policy *policy, const PolicyRequest *request,
+                           const PolicyDecision *decision) {
+  g_autoptr(GPtrArray) verdicts = policy_explain(policy, request);
+  guint next = 0;
+  for (guint i = 0; i < verdicts->len; i++) {
+    const PolicyVerdict *verdict = g_ptr_array_index(verdicts, i);
+    g_assert_true(verdict->matched == !verdict->why_not);
+    if (verdict->matched && verdict->effect == decision->effect && decision->matched_rule_ids[0]) {
+      g_assert_cmpstr(decision->matched_rule_ids[next++], ==, verdict->rule_id);
+    }
+  }
+  g_assert_null(decision->matched_rule_ids[next]);
 }
 
 static void check_decision(const Policy *policy, const PolicyRequest *request,
@@ -43,9 +60,13 @@ static void check_decision(const Policy *policy, const PolicyRequest *request,
   g_assert_nonnull(decision->matched_rule_ids);
   g_assert_cmpstr(decision->request_id, ==, request->request_id);
   g_assert_cmpstr(decision->policy_hash, ==, policy_hash(policy));
-  /* Only the mode decides without a rule, and only where none of any effect matches. */
+  /* Only the mode decides without a rule, and only where none of any effect matches; but for a command
+   * that cannot be read, which is kept from the allow rules. */
   gboolean matched = g_strv_length(decision->matched_rule_ids) > 0;
-  g_assert_true(matched == policy_names(policy, request));
+  gboolean opaque = strcmp(decision->reason_code, "command_opaque") == 0;
+  g_assert_true(matched == policy_names(policy, request) || (opaque && !matched));
+  g_assert_true(!opaque || decision->effect != EFFECT_ALLOW);
+  check_verdicts(policy, request, decision);
   g_assert_true(matched == g_str_has_prefix(decision->reason_code, "matched_"));
   g_assert_true(matched || decision->effect != EFFECT_ALLOW ||
                 policy_mode(policy) == MODE_PERMISSIVE);

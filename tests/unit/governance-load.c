@@ -188,10 +188,6 @@ static void test_every_surface_is_known(void) {
 
 static void test_command_matchers(void) {
   static const Refusal CASES[] = {
-      {"'capability': 'process.exec', 'command': {'program': 'rm'}",
-       "rule a: command matchers are not supported by this version of sandhost"},
-      {"'capability': 'process.exec', 'examples': {'match': ['rm']}",
-       "rule a: command matchers are not supported by this version of sandhost"},
       {"'capability': 'process.*', 'command': {'program': 'rm'}",
        "rule a: a command matcher applies only to process.exec, not process.*"},
       {"'capability': 'workspace.files.read', 'command': {}",

@@ -74,7 +74,8 @@ static void test_command_metadata(void) {
   g_assert_cmpstr(metadata, ==,
                   "{\"command\":{\"name\":\"sh\",\"argc\":3,\"digest\":"
                   "\"26c81482a20ce47d30a21dabfa1b81e3f81c50d76741b07b02598efb6dbd054b\","
-                  "\"programs\":null,\"opaque\":false}}");
+                  "\"programs\":[\"echo\"],\"opaque\":false}}");
+  g_assert_cmpstr(request->command->commands[0].words[1], ==, "caf\xc3\xa9");
 }
 
 static void test_sync(void) {

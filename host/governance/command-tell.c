@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command-tell.c: what is written down of a command, and what somebody is shown of it (behaviour 5.2). */
+#include "governance/command-tell.h"
+
+#include <string.h>
+
+#include "base/digest.h"
+
+static JsonObject *list_programs(const CommandLine *line) {
+  JsonObject *programs = json_object_new_array();
+  g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+  for (guint i = 0; i < line->count; i++) {
+    const char *program = line->commands[i].words[0];
+    if (g_hash_table_add(seen, (gpointer)(gsize)program)) {
+      json_object_array_add(programs, json_from_bytes(program, strlen(program)));
+    }
+  }
+  return programs;
+}
+
+JsonObject *command_metadata(const char *const *argv, const CommandLine *line) {
+  gint64 argc = 0;
+  while (argv[argc]) {
+    argc++;
+  }
+  g_autoptr(JsonObject) words = json_from_strv(argv);
+  g_autofree char *text = json_canonical(words);
+  g_autofree char *digest = digest_hex(text, strlen(text));
+  JsonObject *command = json_object_new_object();
+  json_add_text(command, "name", argv[0]);
+  json_add_int(command, "argc", argc);
+  json_add_text(command, "digest", digest);
+  json_add_take(command, "programs", list_programs(line));
+  json_add_bool(command, "opaque", line->reason != NULL);
+  return command;
+}
+
+/* Cc, Cf, Zl and Zp: what controls, hides or turns the text around it. */
+static gboolean is_hidden(gunichar c) {
+  switch (g_unichar_type(c)) {
+  case G_UNICODE_CONTROL:
+  case G_UNICODE_FORMAT:
+  case G_UNICODE_LINE_SEPARATOR:
+  case G_UNICODE_PARAGRAPH_SEPARATOR:
+    return TRUE;
+  default:
+    return FALSE;
+  }
+}
+
+static void show_character(GString *out, gunichar c) {
+  static const char LETTERS[] = {['\n'] = 'n', ['\t'] = 't', ['\r'] = 'r'};
+  if (c < sizeof LETTERS && LETTERS[c]) {
+    g_string_append_printf(out, "\\%c", LETTERS[c]);
+  } else if (c < 0x20 || c == 0x7f) {
+    g_string_append_printf(out, "\\x%02x", c);
+  } else if (is_hidden(c)) {
+    g_string_append_printf(out, c > 0xffff ? "\\U%08x" : "\\u%04x", c);
+  } else {
+    g_string_append_unichar(out, c);
+  }
+}
+
+/* A byte that is no UTF-8 is shown as such. */
+static void show_text(GString *out, const char *text) {
+  for (const char *at = text; *at;) {
+    gunichar c = g_utf8_get_char_validated(at, -1);
+    if (c == (gunichar)-1 || c == (gunichar)-2) {
+      g_string_append_printf(out, "\\x%02x", (guchar)*at);
+      at++;
+    } else {
+      show_character(out, c);
+      at += g_utf8_skip[(guchar)*at];
+    }
+  }
+}
+
+static void show_word(GString *out, const char *word) {
+  if (*word && !strpbrk(word, " \t\r\n'\"\\")) {
+    show_text(out, word);
+    return;
+  }
+  g_string_append_c(out, '\'');
+  for (const char *quote = strchr(word, '\''); quote; quote = strchr(word, '\'')) {
+    g_autofree char *before = g_strndup(word, (gsize)(quote - word));
+    show_text(out, before);
+    g_string_append(out, "'\"'\"'");
+    word = quote + 1;
+  }
+  show_text(out, word);
+  g_string_append_c(out, '\'');
+}
+
+char *command_summary(const CommandLine *line) {
+  GString *out = g_string_new(NULL);
+  for (guint i = 0; i < line->count; i++) {
+    const SimpleCommand *command = &line->commands[i];
+    for (guint word = 0; word < command->count; word++) {
+      g_string_append(out, word ? " " : i ? "\n" : "");
+      show_word(out, command->words[word]);
+    }
+  }
+  if (line->reason) {
+    show_text(out, line->text);
+  }
+  return g_string_free(out, FALSE);
+}
+
+JsonObject *command_opaque_reasons(const CommandLine *line) {
+  JsonObject *reasons = json_object_new_array();
+  if (line->reason) {
+    json_object_array_add(reasons, json_object_new_string(line->reason));
+  }
+  return reasons;
+}
