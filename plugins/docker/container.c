@@ -16,7 +16,7 @@
 #define LAST_PATIENCE (2 * SECOND)
 #define CLEAN_UP_PATIENCE (10 * SECOND)
 /* For finding out why a container is gone. */
-#define REASON_PATIENCE (2 * SECOND)
+#define REASON_PATIENCE (5 * SECOND)
 /* Until the engine must have heard of a container's end, and how often it is asked. */
 #define END_PATIENCE SECOND
 #define LOOK_TICK (20 * MILLISECOND)
