@@ -53,7 +53,7 @@ static void append_clean(GString *out, const char *text, gsize length) {
       append_escape(out, (guchar)*text++);
       continue;
     }
-    text = *text ? g_utf8_next_char(text) : text + 1;
+    text += *text ? g_utf8_skip[(guchar)*text] : 1;
     if (is_plain(c)) {
       g_string_append_unichar(out, c);
     } else {

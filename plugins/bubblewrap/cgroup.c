@@ -261,9 +261,8 @@ uint64_t cgroup_oom_kills(const Cgroup *group) {
   text[MAX(count, 0)] = '\0';
   const char *line = text;
   while (line) {
-    uint64_t kills = 0;
-    if (g_str_has_prefix(line, "oom_kill ") && sscanf(line, "oom_kill %" SCNu64, &kills) == 1) {
-      return kills;
+    if (g_str_has_prefix(line, "oom_kill ")) {
+      return g_ascii_strtoull(line + strlen("oom_kill "), NULL, 10);
     }
     line = strchr(line, '\n');
     line = line ? line + 1 : NULL;

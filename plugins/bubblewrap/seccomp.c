@@ -170,5 +170,8 @@ int seccomp_filter_open(int filter_fd) {
   char path[32];
   g_snprintf(path, sizeof path, "/proc/self/fd/%d", filter_fd);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  return fd < 0 ? -errno : fd;
+  if (fd < 0) {
+    return -errno;
+  }
+  return fd;
 }

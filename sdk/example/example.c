@@ -531,6 +531,7 @@ static int start(const struct sandhost_sandbox *sandbox, struct command *command
   if (*cwd != '\0') {
     posix_spawn_file_actions_addchdir_np(&actions, cwd);
   }
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3); /* whatever the host left open */
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setsigmask(&attributes, &none);
@@ -609,12 +610,30 @@ static int32_t run(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
   return SANDHOST_OK;
 }
 
+/* The host checks as well, and another host may not: a bad request is no crash. */
+static int is_request(const struct sandhost_execute *request) {
+  if ((request->flags & ~SANDHOST_EXECUTE_STDIN) != 0 || request->argc == 0 ||
+      request->argv[0].length == 0) {
+    return 0;
+  }
+  for (size_t i = 0; i < request->argc; i++) {
+    if (memchr(request->argv[i].data, 0, request->argv[i].length)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
 static int32_t example_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                                const struct sandhost_execute *request,
                                const struct sandhost_observer *observer,
                                struct sandhost_result *ret_result) {
-  if (request->flags & ~SANDHOST_EXECUTE_STDIN) {
-    return fail(call, SANDHOST_INVALID, "an unknown flag", 0);
+  if (!is_request(request)) {
+    return fail(call, SANDHOST_INVALID, "no program, a NUL in a word, or an unknown flag", 0);
+  }
+  if (access(sandbox->folder, F_OK) != 0) {
+    host->report(call, SANDHOST_REPORT_LOST, text("its folder is gone"));
+    return fail(call, SANDHOST_LOST, "the sandbox is gone", 0);
   }
   struct command *command = calloc(1, sizeof *command);
   char **argv = calloc(request->argc + 1, sizeof *argv);

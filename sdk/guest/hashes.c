@@ -96,7 +96,10 @@ enum hashes_trust hashes_trust_of(int folder) {
 int hashes_open(int folder, const char *name) {
   const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   int fd = openat(folder, name, flags | O_NOATIME);
-  return fd < 0 && errno == EPERM ? openat(folder, name, flags) : fd;
+  if (fd < 0 && errno == EPERM) {
+    fd = openat(folder, name, flags);
+  }
+  return fd;
 }
 
 static int trusted(const struct entry *entry, const struct stat *facts, enum hashes_trust trust) {

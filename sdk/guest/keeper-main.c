@@ -26,8 +26,6 @@
 #include "start.h"
 #include "tree.h"
 
-extern char **environ;
-
 struct job {
   int fds[4]; /* stdin, stdout, stderr, parameters (or -1) */
   const unsigned char *bytes;
@@ -216,8 +214,7 @@ struct beginning { /* of a command: told once */
 };
 
 static void tell_started(void *user, pid_t pid) {
-  struct beginning *beginning = user;
-  beginning->told = 1;
+  const struct beginning *beginning = user;
   tell(beginning->fd,
        &(struct keeper_message){.kind = KEEPER_STARTED, .pid = pid, .started = beginning->time});
 }
@@ -241,7 +238,8 @@ static int try_to_start(struct job *job, struct beginning *beginning, pid_t *ret
                                 .extra = script,
                                 .extra_at = LONG_SCRIPT_FD,
                                 .tell = tell_started,
-                                .user = beginning};
+                                .user = beginning,
+                                .ret_told = &beginning->told};
     failed = start_program(&start, ret_pid);
   }
   close(folder);

@@ -13,10 +13,10 @@ struct start {
   char **environment;
   int extra; /* goes to extra_at; -1: none */
   int extra_at;
-  /* Called in the new process before it is the program: it shares our memory until then, and may
-   * only make system calls. */
+  /* Called in the new process before it is the program; may only make system calls. */
   void (*tell)(void *user, pid_t pid);
   void *user;
+  int *ret_told; /* set once tell was called */
 };
 
 /* In a session of its own, all signals at their defaults and none blocked. 0; or errno, then the

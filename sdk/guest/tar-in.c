@@ -55,7 +55,7 @@ static int enter(struct unpack *unpack, const char *parent) {
     close(unpack->folder);
   }
   unpack->folder = beneath_make_folder(unpack->root, parent);
-  strcpy(unpack->parent, parent);
+  snprintf(unpack->parent, sizeof unpack->parent, "%s", parent);
   return unpack->folder < 0 ? -1 : 0;
 }
 

@@ -15,8 +15,6 @@
 
 #include "base/clock.h"
 
-extern char **environ;
-
 static pid_t start(const char *const *argv) {
   posix_spawn_file_actions_t actions;
   pid_t pid = -1;

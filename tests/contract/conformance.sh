@@ -3,7 +3,7 @@
 set -euo pipefail
 
 sandhost=$SANDHOST_BUILD/bin/sandhost
-providers=$(find "$SANDHOST_BUILD" -path '*/sandhost/providers' -type d)
+providers=$(find "$SANDHOST_BUILD"/lib* -path '*/sandhost/providers' -type d)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -25,7 +25,7 @@ judge 'local' unshare --fork --pid --mount-proc --kill-child \
 if [ "$(id -u)" -eq 0 ]; then
   chmod 755 "$folder"
   mkdir "$folder/parts"
-  cp "$(dirname "$(find "$SANDHOST_BUILD" -name 'sandhost-guest-*' -type f | head -n 1)")"/sandhost-* "$folder/parts"
+  cp "$(dirname "$(find "$SANDHOST_BUILD"/lib* -name 'sandhost-guest-*' -type f | head -n 1)")"/sandhost-* "$folder/parts"
   cp "$providers/sandhost-bubblewrap.so" "$folder/parts"
   chmod -R a+rX "$folder/parts"
   judge 'bubblewrap as an ordinary user' setpriv --reuid 12345 --regid 12345 --clear-groups \

@@ -48,3 +48,24 @@ if "$prefix/bin/sandhost" providers example >"$work/one" 2>&1; then
   exit 1
 fi
 grep -q "refused: it is writable by others (mode 0777)" "$work/one" || { cat "$work/one"; exit 1; }
+
+# The contract's judge on it, where the installed program keeps it, in a process namespace of its own: what the example
+# leaves behind ends with it. The example is simple on purpose, and this alone is what it may not keep: what it calls
+# the working directory is a folder elsewhere (working directory, cannot start, place), it writes over a link (bounds),
+# a process that leaves its group is not followed (processes, whole tree, cancel), and a command is what one argument
+# of this machine may hold.
+chmod 755 "$work/plugins/sandhost-example.so"
+mkdir "$work/files"
+unshare --fork --pid --mount-proc --kill-child \
+  "$prefix/bin/sandhost" provider test "$work/plugins/sandhost-example.so" --working-dir "$work/files" >"$work/verdict" || true
+known='cancel: deadline
+cancel: running command
+create: working directory
+execute: cannot start
+execute: large command
+execute: place
+files: bounds
+limit: whole tree
+terminate: processes'
+sed -n 's/^FAILED *//p' "$work/verdict" | grep -vxF "$known" >"$work/wrong" || true
+[ ! -s "$work/wrong" ] && grep -qE '^3[0-9] passed, [0-9] failed' "$work/verdict" || { cat "$work/verdict"; exit 1; }

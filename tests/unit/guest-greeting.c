@@ -103,8 +103,8 @@ static void test_malformed(void) {
   struct raw raw;
   g_autoptr(GByteArray) none = g_byte_array_new();
   raw_begin(&raw);
-  for (uint8_t operation = GUEST_EXECUTE; operation <= GUEST_PROBE; operation++) {
-    raw_open(&raw, operation, operation, none);
+  for (uint32_t operation = GUEST_EXECUTE; operation <= GUEST_PROBE; operation++) {
+    raw_open(&raw, operation, (uint8_t)operation, none);
     raw_send_end(&raw, operation);
     g_assert_cmpint(raw_wait(&raw, operation)->status, ==, SANDHOST_INVALID);
   }

@@ -170,6 +170,7 @@ static inline gboolean raw_step(struct raw *raw) {
   g_autofree unsigned char *payload = g_malloc(frame.length + 1);
   g_assert_true(raw_read(raw, payload, frame.length));
   if (frame.kind == GUEST_PONG) {
+    g_assert_cmpuint(frame.length, ==, 8);
     raw->pong = guest_get_u64(payload);
     return TRUE;
   }
@@ -177,6 +178,7 @@ static inline gboolean raw_step(struct raw *raw) {
   g_assert_cmpint(answer->done, ==, 0); /* nothing more is said of it after DONE */
   switch (frame.kind) {
   case GUEST_STARTED:
+    g_assert_cmpuint(frame.length, ==, 4);
     answer->started = TRUE;
     answer->pid = guest_get_u32(payload);
     break;
@@ -188,6 +190,7 @@ static inline gboolean raw_step(struct raw *raw) {
     }
     break;
   case GUEST_CREDIT:
+    g_assert_cmpuint(frame.length, ==, 4);
     answer->credited += guest_get_u32(payload);
     break;
   case GUEST_DONE:
@@ -249,6 +252,7 @@ static inline void raw_put_bytes(GByteArray *to, const void *bytes, size_t lengt
 }
 
 static inline void raw_put_text(GByteArray *to, const char *text) {
+  g_assert_nonnull(text);
   raw_put_bytes(to, text, strlen(text));
 }
 

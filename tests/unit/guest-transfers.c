@@ -19,6 +19,7 @@ static const char *const ODD_NAMES[] = {
     "-dash",
     "back\\slash",
     "equal=sign",
+    /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one name in three lines */
     "200 bytes xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
     "xxxxxxxxxxxxxxxxxxxxxx",

@@ -266,6 +266,7 @@ static void test_every_beginning(void) {
     g_autofree char *json = json_text(trajectory);
     g_autoptr(JsonObject) parsed = json_parse("trajectory", json, strlen(json), &error);
     g_assert_no_error(error);
+    g_assert_true(json_object_is_type(parsed, json_type_object));
     g_autofree char *summary = trajectory_summary(trajectory);
     g_assert_true(g_str_has_suffix(summary, "}\n"));
     g_autofree char *text = trajectory_text(trajectory);

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# The guest under valgrind, while the conformance suite has it do all that a guest can: no invalid read or write, nothing
+# that depends on memory that nobody set, no leak. Its keepers are under it too, until they run a command.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
+
+[ -z "$SANDHOST_SANITIZED" ] || skip "a guest with sanitizers does not run under valgrind"
+[ -x "$SANDHOST_BUILD/valgrind/guest-for-valgrind" ] || skip "this build counts what is reached, and has no guest for valgrind"
+command -v valgrind >/dev/null || skip "there is no valgrind"
+conformance=$(find "$SANDHOST_BUILD"/lib* -name sandhost-conformance -type f)
+provider=$(find "$SANDHOST_BUILD"/lib* -name sandhost-local.so -path '*/sandhost/providers/*')
+
+# A folder of guests whose only one is valgrind with ours. Quiet: what stands in its files is a finding, but for lines
+# that begin with "--", which say that valgrind does not know a call of the kernel (openat2; the guest does without).
+mkdir guests found files own
+cat >"guests/sandhost-guest-$(uname -m)" <<EOF
+#!/bin/sh
+: >"$work/own/\$\$"
+exec valgrind -q --leak-check=full --errors-for-leak-kinds=definite,possible --show-leak-kinds=definite,possible \\
+  --suppressions=$SANDHOST_SOURCE/tests/e2e/guest-valgrind.supp --log-file=$work/found/%p \\
+  "$SANDHOST_BUILD/valgrind/guest-for-valgrind" "\$@"
+EOF
+chmod 755 guests/*
+
+run unshare --fork --pid --mount-proc --kill-child \
+  "$conformance" "$provider" --guest-dir "$work/guests" --working-dir "$work/files"
+
+# A keeper is forked in the middle of a function of the guest, whose memory it never hands back: its leaks are none.
+findings=$(
+  for file in found/*; do
+    [ -e "own/${file##*/}" ] && leaks=1 || leaks=0
+    sed -E '/^--[0-9]+-- /d; s/^==[0-9]+== ?//' "$file" | awk -v RS= -v leaks=$leaks 'leaks || !/ lost in loss record /'
+  done
+)
+[ -z "$findings" ] || fail "valgrind found: $(head -c 6000 <<<"$findings")"
+guests=$(find own -type f | wc -l) processes=$(find found -type f | wc -l)
+[ "$guests" -ge 40 ] && [ "$processes" -gt "$guests" ] || fail "valgrind ran $guests guests and $processes processes only"
+
+# What commands inherit there are valgrind's own descriptors as well.
+while read -r name; do
+  [ "$name" = "execute: fresh state" ] || fail "under valgrind: $name"
+done < <(sed -n 's/^FAILED *//p' <<<"$out")
+want_in_out ' passed, 1 failed, '
