@@ -40,7 +40,7 @@ static char *cut_to_width(const char *line) {
     if (used >= columns) {
       break;
     }
-    at = g_utf8_next_char(at);
+    at += g_utf8_skip[(guchar)*at];
   }
   return g_strndup(line, (gsize)(at - line));
 }

@@ -14,7 +14,7 @@ static const struct sandhost_provider *table_of(const Sandbox *sandbox) {
 
 /* ---- A slot that is there and does not serve this sandbox ------------------------------------------------ */
 
-static gboolean has(const Sandbox *sandbox, gboolean present, guint slot) {
+static gboolean has(Sandbox *sandbox, gboolean present, guint slot) {
   return present && ((guint)g_atomic_int_get(&sandbox->absent) & slot) == 0;
 }
 

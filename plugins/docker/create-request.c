@@ -243,8 +243,8 @@ static json_object *new_host_config(const struct container_plan *plan) {
 }
 
 json_object *create_request_new(const struct container_plan *plan) {
-  static const char *const GUEST[] = {GUEST_FOLDER "/" GUEST_PROGRAM, NULL};
-  static const char *const READABLE[] = {GUEST_FOLDER "/" GUEST_READABLE_PROGRAM, NULL};
+  static const char *const GUEST[] = {GUEST_FOLDER "/" GUEST_PROGRAM, "--filter", NULL};
+  static const char *const READABLE[] = {GUEST_FOLDER "/" GUEST_READABLE_PROGRAM, "--filter", NULL};
   static const char *const PLAIN[] = {"/bin/sh", "-c", plain_script_first, NULL};
   static const char *const NOTHING[] = {NULL};
   static const char *const NO_CHECK[] = {"NONE", NULL};

@@ -18,8 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 #define MAX_LINE ENGINE_MAX_MESSAGE
 /* How long ssh may take to end once its connection is closed, before it is killed. */
 #define GRACE ENGINE_SECOND

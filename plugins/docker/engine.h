@@ -81,7 +81,7 @@ struct engine_reply {
   long status;
   char *body; /* owned; NUL-terminated */
   size_t length;
-  json_object *json; /* owned; parsed body when it is JSON, else NULL */
+  json_object *json;   /* owned; parsed body when it is JSON, else NULL */
   int64_t retry_after; /* nanoseconds that the engine asks to wait; 0 */
 };
 void engine_reply_clear(struct engine_reply *reply);

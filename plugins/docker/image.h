@@ -35,6 +35,7 @@ char *registry_of_image(const char *name);
  * nonsense is told through *ret_complaint (owned, without its output, which may hold a secret), as is a configuration
  * that cannot be read. cancel_fd becoming readable ends the wait for a helper; -1: none. The result is a secret: wipe
  * it with explicit_bzero before g_free. */
-char *registry_auth(const char *config_dir, const char *registry, int cancel_fd, char **ret_complaint);
+char *registry_auth(const char *config_dir, const char *registry, int cancel_fd,
+                    char **ret_complaint);
 
 #endif

@@ -32,8 +32,9 @@ struct sandhost_instance {
   pthread_mutex_t lock; /* guards what follows */
   char *
       guest_volume; /* name of the engine's volume that holds the guest, once it is known to be filled */
-  gboolean guest_readable; /* the engine's runtime has to read the guest to run it, as gVisor does */
-  unsigned verified; /* VERIFIED_*: what a container was looked at for, and what was in force */
+  gboolean
+      guest_readable; /* the engine's runtime has to read the guest to run it, as gVisor does */
+  unsigned verified;  /* VERIFIED_*: what a container was looked at for, and what was in force */
 };
 
 struct sandhost_sandbox {

@@ -169,7 +169,8 @@ static gboolean tidy_name(char *name) {
     name[--length] = '\0';
   }
   if (length == 0 || (length == 1 && name[0] == '.')) {
-    strcpy(name, "."); /* a name of at least one byte was there */
+    name[0] = '.'; /* a name of at least one byte was there */
+    name[1] = '\0';
     return TRUE;
   }
   for (const char *at = name;;) {
@@ -225,7 +226,7 @@ static void read_time(TarReader *reader, const char *text, size_t length) {
 
 static int32_t take_record(TarReader *reader, const char *key, size_t key_length, const char *value,
                            size_t length) {
-#define IS(text) (key_length == sizeof text - 1 && memcmp(key, text, key_length) == 0)
+#define IS(text) (key_length == sizeof(text) - 1 && memcmp(key, text, key_length) == 0)
   if (IS("path") || IS("linkpath")) {
     char **to = IS("path") ? &reader->name : &reader->link;
     if (memchr(value, 0, length)) {

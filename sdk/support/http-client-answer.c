@@ -103,7 +103,7 @@ static int32_t receive_head(struct http_raw *raw, struct http_head *ret_head) {
 
 int32_t http_raw_receive_head(struct http_raw *raw, struct http_head *ret_head) {
   for (;;) {
-    struct http_head head;
+    struct http_head head = {0};
     int32_t status = receive_head(raw, &head);
     if (status != SANDHOST_OK) {
       return status;

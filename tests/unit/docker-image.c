@@ -17,7 +17,7 @@
 #define CANNED_PULL(pull_status, pull_body)                                                        \
   {                                                                                                \
     CANNED_FACTS, {.match = "GET /images", .status = "404 Not Found", .body = "{}", .times = 1},   \
-        {.match = "/images/create", .status = pull_status, .body = pull_body}, {                   \
+        {.match = "/images/create", .status = (pull_status), .body = (pull_body)}, {               \
       .match = NULL, .status = "200 OK", .body = GOOD_IMAGE                                        \
     }                                                                                              \
   }

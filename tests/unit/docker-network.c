@@ -28,11 +28,11 @@
   { .match = NULL, .status = "200 OK", .body = "" }
 /* What inspections say first, and from then on. */
 #define BEFORE(text)                                                                               \
-  { .match = "GET /containers", .status = "200 OK", .body = text, .times = 1 }
+  { .match = "GET /containers", .status = "200 OK", .body = (text), .times = 1 }
 #define AFTER(text)                                                                                \
-  { .match = "GET /containers", .status = "200 OK", .body = text }
+  { .match = "GET /containers", .status = "200 OK", .body = (text) }
 #define REFUSED(what)                                                                              \
-  { .match = what, .status = "500 Internal Server Error", .body = "{\"message\":\"no\"}" }
+  { .match = (what), .status = "500 Internal Server Error", .body = "{\"message\":\"no\"}" }
 
 struct moved {
   struct fake_engine fake;

@@ -282,7 +282,7 @@ static void test_helper_leaves_something_behind(void) {
   g_autofree char *path = g_build_filename(folder.bin, "pid", NULL);
   g_autofree char *pid = NULL;
   g_assert_true(g_file_get_contents(path, &pid, NULL, NULL));
-  g_autofree char *state = g_strdup_printf("/proc/%d/stat", atoi(pid));
+  g_autofree char *state = g_strdup_printf("/proc/%s/stat", g_strchomp(pid));
   for (;;) { /* until it is gone, or dead and not yet waited for by init */
     g_autofree char *text = NULL;
     if (!g_file_get_contents(state, &text, NULL, NULL) || strstr(text, ") Z")) {
