@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.bash"
 . "$SANDHOST_SOURCE/tests/engine/lib.bash"
 
-engine_start docker
+engine_start --own docker # it removes what it finds
 engine_image busybox:test busybox
 mkdir files
 
