@@ -17,6 +17,8 @@ const char *sandhost_error_governance_code(const GError *error) {
     return "unknown_capability";
   case SANDHOST_ERROR_APPROVAL_REQUIRED:
     return "approval_required";
+  case SANDHOST_ERROR_APPROVAL_EXPIRED:
+    return "approval_expired";
   case SANDHOST_ERROR_SANDBOX_REQUIRED:
     return "sandbox_required";
   case SANDHOST_ERROR_POLICY_EVALUATION:

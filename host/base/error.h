@@ -14,11 +14,13 @@ typedef enum {
   SANDHOST_ERROR_POLICY_DENIED, /* a deny rule, or a person, said no */
   SANDHOST_ERROR_UNKNOWN_CAPABILITY, /* strict policy and no rule */
   SANDHOST_ERROR_APPROVAL_REQUIRED,  /* an ask and nobody to answer it */
+  SANDHOST_ERROR_APPROVAL_EXPIRED,   /* an ask that was not answered in time */
   SANDHOST_ERROR_SANDBOX_REQUIRED,   /* the policy wants a sandbox and this is none */
   SANDHOST_ERROR_POLICY_EVALUATION,  /* deciding failed: never allows */
   SANDHOST_ERROR_RECORD,             /* the record could not be written or read */
   SANDHOST_ERROR_WORKSPACE,          /* the workspace could not be read or written */
   SANDHOST_ERROR_NOT_FOUND,          /* no such run, provider, file */
+  SANDHOST_ERROR_CONFLICT,           /* somebody else was first, or the time for it is over */
   SANDHOST_ERROR_CANCELLED,
   SANDHOST_ERROR_FAILED, /* anything else */
 } SandhostError;

@@ -31,14 +31,15 @@ int cli_fail(const GError *error) {
   return g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG) ? EXIT_USAGE : EXIT_SANDHOST;
 }
 
-gboolean cli_parse(int *argc, char ***argv, const char *usage, const char *summary,
-                   const GOptionEntry *entries) {
+/* strict: the first word that is no option is the last that is looked at. */
+static gboolean parse(int *argc, char ***argv, const char *usage, const char *summary,
+                      const GOptionEntry *entries, gboolean strict) {
   g_autoptr(GError) error = NULL;
   g_autofree char *name = g_strdup_printf("sandhost %s", (*argv)[0]);
   GOptionContext *context = g_option_context_new(usage);
   g_set_prgname(name);
   g_option_context_set_summary(context, summary);
-  g_option_context_set_strict_posix(context, TRUE);
+  g_option_context_set_strict_posix(context, strict);
   g_option_context_add_main_entries(context, entries, NULL);
   gboolean ok = g_option_context_parse(context, argc, argv, &error);
   g_option_context_free(context);
@@ -52,6 +53,16 @@ gboolean cli_parse(int *argc, char ***argv, const char *usage, const char *summa
     (*argc)--;
   }
   return TRUE;
+}
+
+gboolean cli_parse(int *argc, char ***argv, const char *usage, const char *summary,
+                   const GOptionEntry *entries) {
+  return parse(argc, argv, usage, summary, entries, TRUE);
+}
+
+gboolean cli_parse_mixed(int *argc, char ***argv, const char *usage, const char *summary,
+                         const GOptionEntry *entries) {
+  return parse(argc, argv, usage, summary, entries, FALSE);
 }
 
 void cli_run_options_clear(CliRunOptions *options) {
@@ -76,6 +87,7 @@ int cli_exit_code(const ExecuteOutcome *outcome) {
     return 128 + (cli_caught_signal() ? cli_caught_signal() : SIGPIPE);
   case EXECUTE_LOST:
   case EXECUTE_FAILED:
+  case EXECUTE_UNKNOWN:
     return EXIT_SANDHOST;
   }
   return EXIT_SANDHOST;
@@ -87,6 +99,7 @@ const char *cli_run_status(const ExecuteOutcome *outcome) {
     return "cancelled";
   case EXECUTE_FAILED:
   case EXECUTE_WAITING:
+  case EXECUTE_UNKNOWN:
     return "failed";
   default:
     return "completed"; /* the run did its work; how the command ended is the command's matter */

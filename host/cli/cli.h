@@ -25,11 +25,19 @@ int cli_exec(int argc, char **argv);
 int cli_session(int argc, char **argv);
 int cli_shell(int argc, char **argv);
 int cli_show(int argc, char **argv);
+int cli_runs(int argc, char **argv);
+int cli_record(int argc, char **argv);
 int cli_providers(int argc, char **argv);
 int cli_provider(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_cleanup(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
+int cli_approvals(int argc, char **argv);
+int cli_approve(int argc, char **argv);
+int cli_deny(int argc, char **argv);
+int cli_resume(int argc, char **argv);
+int cli_cancel(int argc, char **argv);
+int cli_abandon(int argc, char **argv);
 
 /* "sandhost: " and the message on stderr, in one line without control characters. */
 void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
@@ -40,6 +48,9 @@ int cli_fail(const GError *error);
  * FALSE: complained already. entries is a zero-ended table. */
 gboolean cli_parse(int *argc, char ***argv, const char *usage, const char *summary,
                    const GOptionEntry *entries);
+/* The same, with options before and behind the words. */
+gboolean cli_parse_mixed(int *argc, char ***argv, const char *usage, const char *summary,
+                         const GOptionEntry *entries);
 
 /* The options that choose what runs where. */
 typedef struct {
@@ -109,9 +120,31 @@ typedef struct {
   Run *run;
 } CliRun;
 
-/* Starts a run; installs the signal handlers. FALSE: complained already, *ret_exit is the exit code. */
-gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, gboolean asks_terminal,
-                       int *ret_exit);
+/* What a run is to be: a new one with a request that begins it again (NULL: it cannot go on later), or one that goes
+ * on. All borrowed. */
+typedef struct {
+  JsonObject *request;
+  const char *resume; /* id */
+} CliPurpose;
+
+/* Starts a run or goes on with one; installs the signal handlers. FALSE: complained already, *ret_exit is the exit
+ * code. */
+gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, const CliPurpose *purpose,
+                       gboolean asks_terminal, int *ret_exit);
+
+/* What begins a run again: {surface, cwd, config, config_digest, workspace, provider}. Returns owned. */
+JsonObject *cli_request_new(const CliRunOptions *options, const char *surface);
+/* The other way: the options of a stored request, owned by the caller. The program goes to the folder in which the run
+ * was begun. What differs from then is told. */
+gboolean cli_request_open(JsonObject *request, CliRunOptions *ret_options, GError **error);
+
+/* Tells what a run waits for and what to do about it, on stderr. */
+void cli_tell_waiting(const char *run_id, JsonObject *approvals);
+
+/* Go on with a run of theirs; options are those of its request. Return the exit code. */
+int cli_exec_resume(const CliRunOptions *options, const char *run_id, JsonObject *request,
+                    gboolean json, gboolean quiet);
+int cli_session_resume(const CliRunOptions *options, const char *run_id, gboolean stream);
 /* Ends it with the status; what could not be written is told. FALSE then. */
 gboolean cli_run_finish(CliRun *run, const char *status, const char *reason);
 /* Frees what cli_run_begin made; only for a finished or never begun run. */

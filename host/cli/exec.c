@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/command-line.h"
 #include "record/trajectory.h"
+#include "run/resume.h"
 
 typedef struct {
   CliRunOptions run;
@@ -61,7 +62,14 @@ static void explain(const CliRun *run, const ExecuteOutcome *outcome) {
   if (unrecorded) {
     cli_complain("the end of the command is not on record: %s", unrecorded);
   }
-  if (outcome->end == EXECUTE_WAITING) {
+  const char *notice = json_get_text(outcome->observation, "notice");
+  if (notice) {
+    cli_complain("%s", notice);
+  }
+  JsonObject *approvals = json_get(outcome->observation, "approvals");
+  if (approvals) {
+    cli_tell_waiting(run_id(run->run), approvals);
+  } else if (outcome->end == EXECUTE_WAITING) {
     cli_complain("%s", run->refused ? "refused at the terminal"
                                     : "nobody was there to answer; --yes allows it once");
   }
@@ -82,10 +90,41 @@ static void print_summary(Record *record, const char *id) {
   cli_write(STDERR_FILENO, summary, strlen(summary));
 }
 
-static int exec_in(CliRun *run, const ExecOptions *options, const char *command, gint64 timeout) {
+/* Tells how the call ended and ends the run with it. Takes the outcome. */
+static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outcome,
+                  const char *notice) {
+  gboolean refused = run->refused && outcome->end == EXECUTE_WAITING;
+  int code = refused ? EXIT_DENIED : cli_exit_code(outcome);
+  if (run_is_lost(run->run)) {
+    cli_complain("the run was ended, or taken over, from outside");
+    code = EXIT_SANDHOST;
+  }
+  if (notice && outcome->end != EXECUTE_WAITING) {
+    json_add_text(outcome->observation, "notice", notice);
+  }
+  if (options->json) {
+    print_json(run, outcome);
+  } else {
+    explain(run, outcome);
+  }
+  g_autofree char *id = g_strdup(run_id(run->run));
+  const char *status = run_is_paused(run->run) ? "awaiting_approval" : cli_run_status(outcome);
+  const char *reason =
+      strcmp(status, "completed") == 0 ? NULL : json_get_text(outcome->observation, "message");
+  gboolean finished = cli_run_finish(run, status, reason);
+  if (finished && !options->json && !options->quiet && outcome->end != EXECUTE_WAITING) {
+    print_summary(run->record, id);
+  }
+  execute_outcome_clear(outcome);
+  return finished || code != 0 ? code : EXIT_SANDHOST;
+}
+
+static int exec_in(CliRun *run, const ExecOptions *options, const char *command, gint64 timeout,
+                   const char *tool_call_id, const char *notice) {
   const ExecuteCall call = {
       .command = command,
       .timeout = timeout,
+      .tool_call_id = tool_call_id,
       .user = run,
       .started = on_started,
       .output = options->json ? NULL : show_output,
@@ -95,22 +134,15 @@ static int exec_in(CliRun *run, const ExecOptions *options, const char *command,
   ExecuteOutcome outcome;
   execute_run(run->run, &call, &outcome);
   progress_end(&run->progress);
-  int code = run->refused && outcome.end == EXECUTE_WAITING ? EXIT_DENIED : cli_exit_code(&outcome);
-  if (options->json) {
-    print_json(run, &outcome);
-  } else {
-    explain(run, &outcome);
-  }
-  g_autofree char *id = g_strdup(run_id(run->run));
-  const char *status = cli_run_status(&outcome);
-  const char *reason =
-      strcmp(status, "completed") == 0 ? NULL : json_get_text(outcome.observation, "message");
-  gboolean finished = cli_run_finish(run, status, reason);
-  if (finished && !options->json && !options->quiet) {
-    print_summary(run->record, id);
-  }
-  execute_outcome_clear(&outcome);
-  return finished || code != 0 ? code : EXIT_SANDHOST;
+  return finish(run, options, &outcome, notice);
+}
+
+static JsonObject *request_of(const ExecOptions *options, const char *command, gint64 timeout) {
+  JsonObject *request = cli_request_new(&options->run, "exec");
+  json_add_text(request, "command", command);
+  json_add_int(request, "timeout", timeout);
+  json_add_bool(request, "input", options->input);
+  return request;
 }
 
 static int exec_command(const ExecOptions *options, const char *const *words) {
@@ -124,11 +156,90 @@ static int exec_command(const ExecOptions *options, const char *const *words) {
   if (options->timeout && !cli_number("--timeout", options->timeout, 1, 1000, &timeout)) {
     return EXIT_USAGE;
   }
-  if (!cli_run_begin(&run, &options->run, !options->json && !options->input, &code)) {
+  g_autofree char *command = command_line_join(words);
+  g_autoptr(JsonObject) request = request_of(options, command, timeout);
+  const CliPurpose purpose = {.request = request};
+  if (!cli_run_begin(&run, &options->run, &purpose, !options->json && !options->input, &code)) {
     return code;
   }
-  g_autofree char *command = command_line_join(words);
-  code = exec_in(&run, options, command, timeout);
+  code = exec_in(&run, options, command, timeout, NULL, NULL);
+  cli_run_clear(&run);
+  return code;
+}
+
+/* ---- Going on ---------------------------------------------------------------------------------------------------- */
+
+/* The result as it was recorded; it is told, not made again. */
+static void tell_again(JsonObject *recorded, ExecuteOutcome *ret_outcome) {
+  g_autoptr(JsonObject) trajectory = trajectory_new(recorded);
+  JsonObject *step = json_object_array_get_idx(json_get(trajectory, "steps"), 0);
+  JsonObject *call = json_object_array_get_idx(json_get(step, "tool_calls"), 0);
+  JsonObject *content = json_get(json_get(call, "observation"), "content");
+  JsonObject *data = json_get(content, "data");
+  JsonObject *observation = NULL;
+  if (content) {
+    json_object_deep_copy(content, &observation, NULL);
+  }
+  gint64 code = json_get_int(data, "exit_code", EXIT_SANDHOST);
+  *ret_outcome =
+      (ExecuteOutcome){.end = data                                              ? EXECUTE_FINISHED
+                              : json_get_text(content, "governance_error_code") ? EXECUTE_DENIED
+                                                                                : EXECUTE_FAILED,
+                       .exit_code = (int)(code & 0xff),
+                       .observation = observation ? observation : json_object_new_object()};
+}
+
+static void put_stream(const ExecuteOutcome *outcome, int fd, const char *key) {
+  JsonObject *text = json_get(json_get(outcome->observation, "data"), key);
+  if (text) {
+    cli_write(fd, json_object_get_string(text), (gsize)json_object_get_string_len(text));
+  }
+}
+
+static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, const char *id) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) recorded = record_run(run->record, id, &error);
+  g_autoptr(JsonObject) approvals =
+      recorded ? record_approvals(run->record, id, TRUE, &error) : NULL;
+  if (!approvals) {
+    cli_run_finish(run, "interrupted", error->message);
+    return cli_fail(error);
+  }
+  const char *notice = resume_lost_sandbox(recorded) ? RESUME_RESET_TEXT : NULL;
+  g_autoptr(GPtrArray) calls = resume_calls(recorded, approvals);
+  if (calls->len == 0) {
+    return exec_in(run, options, json_get_text(request, "command"),
+                   json_get_int(request, "timeout", 0), NULL, notice);
+  }
+  const ResumeCall *call = g_ptr_array_index(calls, 0);
+  if (call->remains == REMAINS_AGAIN) {
+    return exec_in(run, options, json_get_text(call->arguments, "command"),
+                   json_get_int(call->arguments, "timeout", 0), call->tool_call_id, notice);
+  }
+  ExecuteOutcome outcome;
+  if (call->remains == REMAINS_UNKNOWN) {
+    execute_unknown(run->run, call->tool_call_id, call->arguments, call->reported, &outcome);
+  } else {
+    tell_again(recorded, &outcome);
+    if (!options->json) {
+      put_stream(&outcome, STDOUT_FILENO, "stdout");
+      put_stream(&outcome, STDERR_FILENO, "stderr");
+    }
+  }
+  return finish(run, options, &outcome, notice);
+}
+
+int cli_exec_resume(const CliRunOptions *options, const char *run_id, JsonObject *request,
+                    gboolean json, gboolean quiet) {
+  const ExecOptions own = {
+      .json = json, .quiet = quiet, .input = json_get_bool(request, "input", FALSE)};
+  const CliPurpose purpose = {.resume = run_id};
+  CliRun run;
+  int code = EXIT_SANDHOST;
+  if (!cli_run_begin(&run, options, &purpose, !json && !own.input, &code)) {
+    return code;
+  }
+  code = go_on(&run, &own, request, run_id);
   cli_run_clear(&run);
   return code;
 }

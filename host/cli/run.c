@@ -163,7 +163,16 @@ static void hint_at_place(GError **error) {
   }
 }
 
-static gboolean begin(CliRun *run, const CliRunOptions *options, GError **error) {
+static gboolean has_terminal(void) {
+  int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+  if (tty >= 0) {
+    close(tty);
+  }
+  return tty >= 0;
+}
+
+static gboolean begin(CliRun *run, const CliRunOptions *options, const CliPurpose *purpose,
+                      GError **error) {
   run->harness = cli_harness(options, &run->registry, error);
   if (!run->harness || !harness_executes(run->harness, error)) {
     return FALSE;
@@ -176,18 +185,27 @@ static gboolean begin(CliRun *run, const CliRunOptions *options, GError **error)
   }
   run->cancel = cancel_new();
   cli_install_signals(run->cancel);
+  /* Where nobody answers, and the run can go on later, it waits. */
+  gboolean waits =
+      (purpose->request || purpose->resume) && !run->yes && !(run->asks_terminal && has_terminal());
   const RunHooks hooks = {
-      .answer = answer, .progress = progress, .user = run, .cancel = run->cancel};
-  run->run = run_start(run->harness, run->record, &hooks, error);
+      .answer = waits ? NULL : answer,
+      .progress = progress,
+      .user = run,
+      .cancel = run->cancel,
+      .request = purpose->request,
+  };
+  run->run = purpose->resume ? run_resume(run->harness, run->record, purpose->resume, &hooks, error)
+                             : run_start(run->harness, run->record, &hooks, error);
   return run->run != NULL;
 }
 
-gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, gboolean asks_terminal,
-                       int *ret_exit) {
+gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, const CliPurpose *purpose,
+                       gboolean asks_terminal, int *ret_exit) {
   g_autoptr(GError) error = NULL;
   *run = (CliRun){.yes = options->yes, .asks_terminal = asks_terminal};
   progress_init(&run->progress, options->verbose);
-  if (begin(run, options, &error)) {
+  if (begin(run, options, purpose, &error)) {
     return TRUE;
   }
   *ret_exit = cli_fail(error);

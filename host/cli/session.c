@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "run/resume.h"
 
 #define MAX_LINE (16u << 20)
 #define MAX_IN_FLIGHT 64
@@ -23,6 +24,7 @@ typedef struct {
   gboolean stream;
   pthread_mutex_t writing;  /* guards stdout and gone */
   gboolean gone;            /* nobody reads what we write */
+  Cancel *paused;           /* raised when a command met an ask: nothing more is read */
   pthread_mutex_t counting; /* guards in_flight */
   pthread_cond_t counted;
   guint in_flight;
@@ -33,6 +35,7 @@ typedef struct {
   JsonObject *id; /* any JSON value, echoed; NULL: null */
   char *command;
   gint64 timeout;
+  char *tool_call_id;  /* of a call that an earlier segment left; NULL: a new one */
   GByteArray *tail[2]; /* an incomplete last character of stdout and stderr */
 } Job;
 
@@ -108,6 +111,7 @@ static void job_free(Job *job) {
   g_byte_array_unref(job->tail[0]);
   g_byte_array_unref(job->tail[1]);
   g_free(job->command);
+  g_free(job->tool_call_id);
   g_free(job);
 }
 
@@ -117,6 +121,8 @@ static gpointer work(gpointer data) {
   const ExecuteCall call = {
       .command = job->command,
       .timeout = job->timeout,
+      .tool_call_id = job->tool_call_id,
+      .tag = job->id,
       .user = job,
       .started = on_started,
       .output = server->stream ? on_output : NULL,
@@ -129,6 +135,9 @@ static gpointer work(gpointer data) {
     put_output(job, SANDHOST_STDERR, NULL, 0, TRUE);
   }
   put_outcome(server, job->id, &outcome);
+  if (run_is_paused(server->run.run)) {
+    cancel_raise(server->paused);
+  }
   execute_outcome_clear(&outcome);
   job_free(job);
 
@@ -179,6 +188,25 @@ static char *fault_of(const Server *server, JsonObject *object) {
   return NULL;
 }
 
+static void start_job(Server *server, JsonObject *id, JsonObject *arguments,
+                      const char *tool_call_id) {
+  wait_below(server, MAX_IN_FLIGHT);
+  Job *job = g_new0(Job, 1);
+  job->server = server;
+  if (id) { /* a copy: json-c counts references without atomics */
+    json_object_deep_copy(id, &job->id, NULL);
+  }
+  job->command = g_strdup(json_get_text(arguments, "command"));
+  job->timeout = json_get_int(arguments, "timeout", 0);
+  job->tool_call_id = g_strdup(tool_call_id);
+  job->tail[0] = g_byte_array_new();
+  job->tail[1] = g_byte_array_new();
+  pthread_mutex_lock(&server->counting);
+  server->in_flight++;
+  pthread_mutex_unlock(&server->counting);
+  g_thread_unref(g_thread_new("command", work, job));
+}
+
 static void take_line(Server *server, const char *text, gsize length) {
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonObject) object = json_parse("the request", text, length, &error);
@@ -192,18 +220,7 @@ static void take_line(Server *server, const char *text, gsize length) {
     reject(server, id, object, fault);
     return;
   }
-  wait_below(server, MAX_IN_FLIGHT);
-  Job *job = g_new0(Job, 1);
-  job->server = server;
-  job->id = json_object_get(id);
-  job->command = g_strdup(json_get_text(object, "command"));
-  job->timeout = json_get_int(object, "timeout", 0);
-  job->tail[0] = g_byte_array_new();
-  job->tail[1] = g_byte_array_new();
-  pthread_mutex_lock(&server->counting);
-  server->in_flight++;
-  pthread_mutex_unlock(&server->counting);
-  g_thread_unref(g_thread_new("command", work, job));
+  start_job(server, id, object, NULL);
 }
 
 static gboolean is_blank(const char *text, gsize length) {
@@ -236,11 +253,12 @@ static gboolean take_bytes(Server *server, GByteArray *buffer) {
   struct pollfd watched[] = {
       {.fd = STDIN_FILENO, .events = POLLIN},
       {.fd = cancel_fd(server->run.cancel), .events = POLLIN},
+      {.fd = cancel_fd(server->paused), .events = POLLIN},
   };
   if (poll(watched, G_N_ELEMENTS(watched), -1) < 0) {
     return errno == EINTR;
   }
-  if (watched[1].revents) {
+  if (watched[1].revents || watched[2].revents) {
     return FALSE;
   }
   guint8 chunk[65536];
@@ -272,7 +290,7 @@ static void serve(Server *server) {
       skipping = !skip_line(buffer);
     }
   }
-  if (!skipping && !cancel_raised(server->run.cancel) &&
+  if (!skipping && !cancel_raised(server->run.cancel) && !cancel_raised(server->paused) &&
       !is_blank((const char *)buffer->data, buffer->len)) {
     take_line(server, (const char *)buffer->data,
               buffer->len); /* a last line without its newline */
@@ -280,27 +298,89 @@ static void serve(Server *server) {
   wait_below(server, 1);
 }
 
-static int session_run(const CliRunOptions *options, gboolean stream) {
+/* ---- The run ---------------------------------------------------------------------------------------------------- */
+
+/* What an earlier segment left: told as unknown, or run before anything is read. FALSE: the record cannot be read. */
+static gboolean go_on(Server *server, const char *id) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) recorded = record_run(server->run.record, id, &error);
+  g_autoptr(JsonObject) approvals =
+      recorded ? record_approvals(server->run.record, id, TRUE, &error) : NULL;
+  if (!approvals) {
+    cli_complain("%s", error->message);
+    return FALSE;
+  }
+  if (resume_lost_sandbox(recorded)) {
+    g_autoptr(JsonObject) line = json_object_new_object();
+    json_add_text(line, "run_id", id);
+    json_add_text(line, "notice", RESUME_RESET_TEXT);
+    put_line(server, line);
+  }
+  g_autoptr(GPtrArray) calls = resume_calls(recorded, approvals);
+  for (guint i = 0; i < calls->len; i++) {
+    const ResumeCall *call = g_ptr_array_index(calls, i);
+    if (call->remains == REMAINS_AGAIN) {
+      start_job(server, call->tag, call->arguments, call->tool_call_id);
+    } else if (call->remains == REMAINS_UNKNOWN) {
+      ExecuteOutcome outcome;
+      execute_unknown(server->run.run, call->tool_call_id, call->arguments, call->reported,
+                      &outcome);
+      put_outcome(server, call->tag, &outcome);
+      execute_outcome_clear(&outcome);
+    }
+  }
+  return TRUE;
+}
+
+static int session_run(const CliRunOptions *options, const CliPurpose *purpose, gboolean stream) {
   Server server = {.stream = stream};
   int code = EXIT_SANDHOST;
-  if (!cli_run_begin(&server.run, options, FALSE, &code)) {
+  if (!cli_run_begin(&server.run, options, purpose, FALSE, &code)) {
     return code;
   }
   pthread_mutex_init(&server.writing, NULL);
   pthread_mutex_init(&server.counting, NULL);
   pthread_cond_init(&server.counted, NULL);
-  serve(&server);
+  server.paused = cancel_new();
+  gboolean readable = !purpose->resume || go_on(&server, purpose->resume);
+  wait_below(&server, 1); /* what was left comes before what is new */
+  if (readable && !run_is_paused(server.run.run)) {
+    serve(&server);
+  }
+  wait_below(&server, 1);
 
   gboolean cancelled = cancel_raised(server.run.cancel);
-  gboolean finished = cli_run_finish(&server.run, cancelled ? "cancelled" : "completed", NULL);
+  gboolean paused = run_is_paused(server.run.run);
+  gboolean finished = cli_run_finish(&server.run,
+                                     !readable   ? "interrupted"
+                                     : cancelled ? "cancelled"
+                                     : paused    ? "awaiting_approval"
+                                                 : "completed",
+                                     NULL);
   cli_run_clear(&server.run);
+  cancel_unref(server.paused);
   pthread_mutex_destroy(&server.writing);
   pthread_mutex_destroy(&server.counting);
   pthread_cond_destroy(&server.counted);
   if (cancelled) {
     return 128 + (cli_caught_signal() ? cli_caught_signal() : SIGPIPE);
   }
-  return finished ? 0 : EXIT_SANDHOST;
+  if (paused && finished) {
+    return EXIT_WAITING;
+  }
+  return finished && readable ? 0 : EXIT_SANDHOST;
+}
+
+int cli_session_resume(const CliRunOptions *options, const char *run_id, gboolean stream) {
+  const CliPurpose purpose = {.resume = run_id};
+  return session_run(options, &purpose, stream);
+}
+
+static int session_begin(const CliRunOptions *options, gboolean stream) {
+  g_autoptr(JsonObject) request = cli_request_new(options, "session");
+  json_add_bool(request, "stream", stream);
+  const CliPurpose purpose = {.request = request};
+  return session_run(options, &purpose, stream);
 }
 
 int cli_session(int argc, char **argv) {
@@ -320,7 +400,7 @@ int cli_session(int argc, char **argv) {
     if (argc > 1) {
       cli_complain("session takes no argument '%s'; commands come as JSON lines on stdin", argv[1]);
     } else {
-      code = session_run(&options, stream);
+      code = session_begin(&options, stream);
     }
   }
   cli_run_options_clear(&options);

@@ -123,7 +123,8 @@ static int shell_run(const CliRunOptions *options, gint64 timeout) {
   sigaddset(&interrupt, SIGINT);
   pthread_sigmask(SIG_BLOCK, &interrupt,
                   NULL); /* every thread inherits it; interrupter waits for it */
-  if (!cli_run_begin(&shell.run, options, TRUE, &code)) {
+  const CliPurpose purpose = {0};
+  if (!cli_run_begin(&shell.run, options, &purpose, TRUE, &code)) {
     return code;
   }
   pthread_mutex_init(&shell.lock, NULL);

@@ -1,77 +1,196 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.c: sandhost show, the record of a run. */
+/* show.c: sandhost show, the record of a run: its trajectory, its events, or what a command printed. */
 #include <string.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/glob.h"
 #include "cli/cli.h"
+#include "cli/recorded.h"
+#include "record/record-output.h"
 #include "record/trajectory.h"
 
-static char *choose_run(Record *record, const char *wanted, GError **error) {
-  if (wanted) {
-    return record_resolve(record, wanted, error);
+typedef struct {
+  char *record;
+  gboolean json;
+  gboolean events;
+  char **types; /* globs; NULL: all */
+  char *call;
+  char *output; /* a call */
+  char *stream;
+  char *offset;
+  char *limit;
+} ShowOptions;
+
+/* ---- The trajectory -------------------------------------------------------------------------------------- */
+
+static void show_trajectory(JsonObject *run, gboolean json) {
+  g_autoptr(JsonObject) trajectory = trajectory_new(run);
+  if (json) {
+    recorded_print_json(trajectory);
+    return;
   }
-  g_autoptr(GError) failure = NULL;
-  char *newest = record_newest(record, &failure);
-  if (failure) {
-    g_propagate_error(error, g_steal_pointer(&failure));
-  } else if (!newest) {
-    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND,
-                        "no run is recorded yet; sandhost exec -- COMMAND makes one");
-  }
-  return newest;
+  g_autofree char *text = trajectory_text(trajectory);
+  cli_write(STDOUT_FILENO, text, strlen(text));
 }
 
-static gboolean show(const char *path, const char *wanted, gboolean json, GError **error) {
-  if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
-    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND,
-                "no run is recorded in %s; sandhost exec -- COMMAND makes one, --record FILE names "
-                "another record",
-                path);
+/* ---- Events ------------------------------------------------------------------------------------------------ */
+
+static gboolean matches_type(const ShowOptions *options, const char *type) {
+  for (gsize i = 0; options->types && options->types[i]; i++) {
+    if (glob_match(options->types[i], type)) {
+      return TRUE;
+    }
+  }
+  return !options->types;
+}
+
+static gboolean matches_call(const ShowOptions *options, JsonObject *metadata) {
+  const char *call = json_get_text(metadata, "tool_call_id");
+  return !options->call || (call && g_str_has_prefix(call, options->call));
+}
+
+/* Without control characters: a type comes out of a file. */
+static gboolean print_event(JsonObject *event) {
+  g_autofree char *metadata = json_text(json_get(event, "metadata"));
+  const char *type = json_get_text(event, "type");
+  g_autofree char *line =
+      g_strdup_printf("%6" G_GINT64_FORMAT " %s %s %s", json_get_int(event, "seq", 0),
+                      json_get_text(event, "at"), type ? type : "", metadata);
+  for (char *at = line; *at; at++) {
+    if (g_ascii_iscntrl(*at)) {
+      *at = ' ';
+    }
+  }
+  return recorded_print(line);
+}
+
+static void show_events(JsonObject *run, const ShowOptions *options) {
+  JsonObject *events = json_get(run, "events");
+  gboolean goes_on = TRUE;
+  for (gsize i = 0; goes_on && i < json_object_array_length(events); i++) {
+    JsonObject *event = json_object_array_get_idx(events, i);
+    const char *type = json_get_text(event, "type");
+    if (matches_type(options, type ? type : "") &&
+        matches_call(options, json_get(event, "metadata"))) {
+      goes_on = options->json ? recorded_print_json(event) : print_event(event);
+    }
+  }
+}
+
+/* ---- Output ------------------------------------------------------------------------------------------------- */
+
+static gboolean put_output(void *user, const void *data, gsize length) {
+  (void)user;
+  return cli_write(STDOUT_FILENO, data, length);
+}
+
+static gboolean show_output(Record *record, const char *id, const ShowOptions *options,
+                            gint64 offset, gint64 limit, GError **error) {
+  RecordOutputFacts facts;
+  int stream = g_strcmp0(options->stream, "stderr") == 0 ? 2 : 1;
+  if (!record_output_read(record, id, options->output, stream, (guint64)offset, (guint64)limit,
+                          put_output, NULL, &facts, error)) {
     return FALSE;
   }
-  g_autoptr(Record) record = record_open(path, error);
-  if (!record) {
-    return FALSE;
+  if ((guint64)offset + facts.given < facts.kept) {
+    cli_complain("bytes %" G_GINT64_FORMAT " to %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                 "; --offset %" G_GUINT64_FORMAT " gives the next",
+                 offset, (guint64)offset + facts.given, facts.kept, (guint64)offset + facts.given);
+  } else if (facts.kept < facts.written) {
+    cli_complain("%" G_GUINT64_FORMAT " more bytes of it were counted and not kept "
+                 "(telemetry_config.keep_output_bytes)",
+                 facts.written - facts.kept);
   }
-  g_autofree char *id = choose_run(record, wanted, error);
+  return TRUE;
+}
+
+/* ---- The command -------------------------------------------------------------------------------------------- */
+
+static gboolean show(const ShowOptions *options, const char *wanted, gint64 offset, gint64 limit,
+                     GError **error) {
+  g_autoptr(Record) record = recorded_open(options->record, error);
+  g_autofree char *id = record ? recorded_run(record, wanted, error) : NULL;
   if (!id) {
     return FALSE;
+  }
+  if (options->output) {
+    return show_output(record, id, options, offset, limit, error);
   }
   g_autoptr(JsonObject) run = record_run(record, id, error);
   if (!run) {
     return FALSE;
   }
-  g_autoptr(JsonObject) trajectory = trajectory_new(run);
-  g_autofree char *text = json ? json_text(trajectory) : trajectory_text(trajectory);
-  cli_write(STDOUT_FILENO, text, strlen(text));
-  if (json) {
-    cli_write(STDOUT_FILENO, "\n", 1);
+  if (options->events || options->types || options->call) {
+    show_events(run, options);
+  } else {
+    show_trajectory(run, options->json);
   }
   return TRUE;
 }
 
-int cli_show(int argc, char **argv) {
-  g_autofree char *record = NULL;
-  gboolean json = FALSE;
-  const GOptionEntry entries[] = {
-      {"record", 0, 0, G_OPTION_ARG_FILENAME, &record, "File that keeps the record", "F"},
-      {"json", 'j', 0, G_OPTION_ARG_NONE, &json, "Print the trajectory as JSON", NULL},
-      {0},
-  };
-  if (!cli_parse(
-          &argc, &argv, "[RUN]",
-          "Prints what a run did. RUN is its id or the beginning of it; without one, the newest.",
-          entries)) {
-    return EXIT_USAGE;
+static gboolean check_options(const ShowOptions *options, gint64 *ret_offset, gint64 *ret_limit) {
+  if (options->stream && strcmp(options->stream, "stdout") != 0 &&
+      strcmp(options->stream, "stderr") != 0) {
+    cli_complain("--stream must be stdout or stderr, got '%s'", options->stream);
+    return FALSE;
   }
+  if (!options->output && (options->stream || options->offset || options->limit)) {
+    cli_complain("--stream, --offset and --limit go with --output CALL");
+    return FALSE;
+  }
+  if (options->output && (options->json || options->events || options->types || options->call)) {
+    cli_complain("--output prints the bytes as they are, and goes with --stream, --offset and "
+                 "--limit alone");
+    return FALSE;
+  }
+  return (!options->offset || cli_number("--offset", options->offset, 0, G_MAXINT64, ret_offset)) &&
+         (!options->limit || cli_number("--limit", options->limit, 0, G_MAXINT64, ret_limit));
+}
+
+static int run_show(int argc, char **argv, const ShowOptions *options) {
+  gint64 offset = 0;
+  gint64 limit = G_MAXINT64;
+  g_autoptr(GError) error = NULL;
   if (argc > 2) {
     cli_complain("show takes one run, got '%s' too", argv[2]);
     return EXIT_USAGE;
   }
-  g_autoptr(GError) error = NULL;
-  if (!record) {
-    record = record_default_path();
+  if (!check_options(options, &offset, &limit)) {
+    return EXIT_USAGE;
   }
-  return show(record, argc > 1 ? argv[1] : NULL, json, &error) ? 0 : cli_fail(error);
+  return show(options, argc > 1 ? argv[1] : NULL, offset, limit, &error) ? 0 : cli_fail(error);
+}
+
+int cli_show(int argc, char **argv) {
+  ShowOptions options = {0};
+  const GOptionEntry entries[] = {
+      {"record", 0, 0, G_OPTION_ARG_FILENAME, &options.record, "File that keeps the record", "F"},
+      {"json", 'j', 0, G_OPTION_ARG_NONE, &options.json,
+       "Print the trajectory, or each event, as JSON", NULL},
+      {"events", 'e', 0, G_OPTION_ARG_NONE, &options.events, "Print the events, a line each", NULL},
+      {"type", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options.types,
+       "Only events of this type (a glob; may be repeated)", "TYPE"},
+      {"call", 0, 0, G_OPTION_ARG_STRING, &options.call, "Only events of this tool call", "CALL"},
+      {"output", 'o', 0, G_OPTION_ARG_STRING, &options.output,
+       "Print what a command printed: its call's id, or its number in the run", "CALL"},
+      {"stream", 0, 0, G_OPTION_ARG_STRING, &options.stream, "stdout (default) or stderr", "S"},
+      {"offset", 0, 0, G_OPTION_ARG_STRING, &options.offset, "First byte of the output", "N"},
+      {"limit", 0, 0, G_OPTION_ARG_STRING, &options.limit, "Most bytes of the output", "N"},
+      {0},
+  };
+  int code = EXIT_USAGE;
+  if (cli_parse_mixed(
+          &argc, &argv, "[RUN]",
+          "Prints what a run did. RUN is its id or the beginning of it; without one, the newest.",
+          entries)) {
+    code = run_show(argc, argv, &options);
+  }
+  g_free(options.record);
+  g_strfreev(options.types);
+  g_free(options.call);
+  g_free(options.output);
+  g_free(options.stream);
+  g_free(options.offset);
+  g_free(options.limit);
+  return code;
 }

@@ -34,11 +34,16 @@ static gboolean read_workspace(Config *config, JsonObject *agent, GError **error
 }
 
 static void read_telemetry(Config *config, JsonObject *agent) {
-  const char *path = json_get_text(json_get(agent, "telemetry_config"), "storage_path");
+  JsonObject *telemetry = json_get(agent, "telemetry_config");
+  const char *path = json_get_text(telemetry, "storage_path");
   if (path) {
     g_free(config->record_path);
     config->record_path = g_canonicalize_filename(path, NULL);
   }
+  config->keep_output_bytes =
+      (guint64)json_get_int(telemetry, "keep_output_bytes", (gint64)config->keep_output_bytes);
+  config->retention_days = json_get_int(telemetry, "retention_days", 0);
+  config->retention_max_bytes = json_get_int(telemetry, "retention_max_bytes", 0);
 }
 
 static gboolean read_agent(Config *config, JsonObject *agent, const char *const *provider_names,
@@ -116,6 +121,7 @@ Config *config_new_default(void) {
   config->max_files = 500;
   config->max_file_bytes = 2000000;
   config->max_copy_bytes = 20000000;
+  config->keep_output_bytes = 16u << 20;
   config->registered = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
   return config;
 }

@@ -47,6 +47,11 @@ typedef struct {
   GHashTable *registered;
   /* telemetry_config.storage_path; NULL: the default place */
   char *record_path;
+  /* telemetry_config.keep_output_bytes: of each stream of a command, default 16 MiB; 0: none */
+  guint64 keep_output_bytes;
+  /* telemetry_config.retention_days and retention_max_bytes, for record prune; 0: not given */
+  gint64 retention_days;
+  gint64 retention_max_bytes;
 } Config;
 
 /* Defaults of a program started without a file: governed, no policy given, no provider. Never fails. */

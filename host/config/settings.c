@@ -11,6 +11,8 @@
 #define AGENT "agent_config"
 #define MAX_COUNT G_MAXINT32
 #define MAX_DAYS 36500
+#define MAX_KEPT_OUTPUT (G_GINT64_CONSTANT(1) << 30)
+#define MIN_RETAINED 1000000 /* an empty record, with room for a run or two */
 
 typedef enum {
   SETTING_OTHER, /* whoever reads it checks it */
@@ -62,6 +64,7 @@ static const Setting TELEMETRY[] = {
      .type = SETTING_CHOICE,
      .choices = "default, full",
      .text = "telemetry capture must be one of: default, full"},
+    {.name = "keep_output_bytes", .type = SETTING_INTEGER, .least = 0, .most = MAX_KEPT_OUTPUT},
     {.name = "max_payload_bytes", .type = SETTING_INTEGER, .least = 1, .most = MAX_COUNT},
     {.name = "payload_retention_days", .type = SETTING_INTEGER, .least = 1, .most = MAX_DAYS},
     {.name = "record_inputs", .type = SETTING_BOOLEAN},
@@ -72,6 +75,10 @@ static const Setting TELEMETRY[] = {
     {.name = "record_tool_results", .type = SETTING_BOOLEAN},
     {.name = "redact_keys", .type = SETTING_NAMES},
     {.name = "retention_days", .type = SETTING_INTEGER, .least = 1, .most = MAX_DAYS},
+    {.name = "retention_max_bytes",
+     .type = SETTING_INTEGER,
+     .least = MIN_RETAINED,
+     .most = G_MAXINT64},
     {.name = "storage", .type = SETTING_CHOICE, .choices = "auto, jsonl, memory"},
     {.name = "storage_path", .type = SETTING_TEXT},
     {.name = "strict", .type = SETTING_BOOLEAN},

@@ -56,6 +56,23 @@ static gboolean record(const Gate *gate, const PolicyRequest *request,
   return FALSE;
 }
 
+/* Whether an ask is put down to be decided later. */
+static gboolean waits(const Gate *gate) {
+  return !gate->approval_fails && !gate->hooks.answer && gate->hooks.suspend;
+}
+
+/* Of an ask that was put down before, that one's; else a new one. Owned. */
+static char *approval_id_for(const Gate *gate, const PolicyRequest *request,
+                             const PolicyDecision *decision) {
+  if (!gate->hooks.recall) {
+    return id_new("approval");
+  }
+  GateAnswer known = gate->hooks.recall(gate->hooks.user, request, decision);
+  g_free(known.by);
+  g_free(known.text);
+  return known.approval_id ? known.approval_id : id_new("approval");
+}
+
 /* Every request is decided and recorded, also behind one that is denied or could not be recorded.
  * *ret_failure is the first record that failed where it must not. Returns owned. */
 static GPtrArray *decide_all(const Gate *gate, const GPtrArray *requests, GError **ret_failure) {
@@ -64,6 +81,9 @@ static GPtrArray *decide_all(const Gate *gate, const GPtrArray *requests, GError
     const PolicyRequest *request = g_ptr_array_index(requests, i);
     PolicyDecision *decision = policy_decide(gate->policy, request);
     g_ptr_array_add(decisions, decision);
+    if (decision->effect == EFFECT_ASK && waits(gate)) {
+      decision->approval_id = approval_id_for(gate, request, decision);
+    }
     record(gate, request, decision, *ret_failure ? NULL : ret_failure);
   }
   return decisions;
@@ -119,31 +139,106 @@ static gboolean check_sandbox(const Gate *gate, const GPtrArray *requests, GPtrA
   return TRUE;
 }
 
-/* Answers one ask; an allowed one is recorded again as what it has become. */
-static gboolean resolve(const Gate *gate, const PolicyRequest *request, PolicyDecision *decision,
-                        GError **error) {
+static char *said(const char *what, const char *by, const char *note) {
+  return note && *note ? g_strdup_printf("%s by %s: %s", what, by, note)
+                       : g_strdup_printf("%s by %s", what, by);
+}
+
+/* The ask becomes what a person has made of it earlier. FALSE: nothing is known of it. */
+static gboolean recall(const Gate *gate, const PolicyRequest *request, PolicyDecision *decision) {
+  if (gate->approval_fails || !gate->hooks.recall) {
+    return FALSE;
+  }
+  GateAnswer answer = gate->hooks.recall(gate->hooks.user, request, decision);
+  switch (answer.verdict) {
+  case GATE_NOTHING:
+    return FALSE;
+  case GATE_APPROVED:
+    become(decision, EFFECT_ALLOW, "approved", said("Approved", answer.by, answer.text));
+    decision->approved_by = g_steal_pointer(&answer.by);
+    break;
+  case GATE_DENIED:
+    become(decision, EFFECT_DENY, "denied", said("Denied", answer.by, answer.text));
+    decision->denied_by = g_steal_pointer(&answer.by);
+    break;
+  case GATE_EXPIRED:
+    become(decision, EFFECT_DENY, "expired_policy",
+           g_strdup_printf("The approval expired at %s before anybody decided.", answer.text));
+    decision->denied_by = g_strdup("system");
+    break;
+  }
+  g_free(decision->approval_id);
+  decision->approval_id = g_steal_pointer(&answer.approval_id);
+  g_free(answer.by);
+  g_free(answer.text);
+  return TRUE;
+}
+
+/* Asks who can answer now. */
+static gboolean answer(const Gate *gate, const PolicyRequest *request, PolicyDecision *decision) {
   char *approver = NULL;
   if (!gate->approval_fails && gate->hooks.answer) {
     approver = gate->hooks.answer(gate->hooks.user, request, decision);
   }
   if (!approver) {
-    return refuse(error, SANDHOST_ERROR_APPROVAL_REQUIRED, decision->reason);
+    return FALSE;
   }
   decision->approved_by = approver;
-  become(decision, EFFECT_ALLOW, "approved", g_strdup_printf("Approved by %s", approver));
-  return record(gate, request, decision, error);
+  become(decision, EFFECT_ALLOW, "approved", said("Approved", approver, NULL));
+  return TRUE;
 }
 
+/* Answers one ask; what it has become is recorded again. *ret_open: it
+ * waits; one that cannot is refused at once. */
+static gboolean resolve(const Gate *gate, const PolicyRequest *request, PolicyDecision *decision,
+                        gboolean *ret_open, GError **error) {
+  *ret_open = FALSE;
+  if (recall(gate, request, decision) || answer(gate, request, decision)) {
+    gboolean recorded =
+        record(gate, request, decision, decision->effect == EFFECT_ALLOW ? error : NULL);
+    if (decision->effect == EFFECT_DENY) {
+      return refuse(error,
+                    strcmp(decision->reason_code, "expired_policy") == 0
+                        ? SANDHOST_ERROR_APPROVAL_EXPIRED
+                        : SANDHOST_ERROR_POLICY_DENIED,
+                    decision->reason);
+    }
+    return recorded;
+  }
+  *ret_open = waits(gate);
+  return *ret_open || refuse(error, SANDHOST_ERROR_APPROVAL_REQUIRED, decision->reason);
+}
+
+/* Puts the open asks down and refuses with the first one's reason. */
+static gboolean suspend(const Gate *gate, GPtrArray *requests, GPtrArray *decisions,
+                        GError **error) {
+  if (!gate->hooks.suspend(gate->hooks.user, requests, decisions, error)) {
+    return FALSE;
+  }
+  const PolicyDecision *first = g_ptr_array_index(decisions, 0);
+  return refuse(error, SANDHOST_ERROR_APPROVAL_REQUIRED, first->reason);
+}
+
+/* In order. What waits, waits together; what is refused is refused for the whole batch, and nothing waits then. */
 static gboolean resolve_all(const Gate *gate, const GPtrArray *requests, GPtrArray *decisions,
                             GError **error) {
+  g_autoptr(GPtrArray) open_requests = g_ptr_array_new();
+  g_autoptr(GPtrArray) open_decisions = g_ptr_array_new();
   for (guint i = 0; i < decisions->len; i++) {
     PolicyDecision *decision = g_ptr_array_index(decisions, i);
-    if (decision->effect == EFFECT_ASK &&
-        !resolve(gate, g_ptr_array_index(requests, i), decision, error)) {
+    gboolean open = FALSE;
+    if (decision->effect != EFFECT_ASK) {
+      continue;
+    }
+    if (!resolve(gate, g_ptr_array_index(requests, i), decision, &open, error)) {
       return FALSE;
     }
+    if (open) {
+      g_ptr_array_add(open_requests, g_ptr_array_index(requests, i));
+      g_ptr_array_add(open_decisions, decision);
+    }
   }
-  return TRUE;
+  return open_decisions->len == 0 || suspend(gate, open_requests, open_decisions, error);
 }
 
 static gboolean authorize(const Gate *gate, const GPtrArray *requests, GPtrArray **ret_decisions,

@@ -13,6 +13,16 @@
 
 typedef struct Gate Gate;
 
+/* What a person has said about an ask, earlier. */
+typedef enum { GATE_NOTHING, GATE_APPROVED, GATE_DENIED, GATE_EXPIRED } GateVerdict;
+typedef struct {
+  GateVerdict verdict;
+  char
+      *approval_id; /* owned by whoever receives the answer, as the others; NULL for GATE_NOTHING */
+  char *by;         /* the approver; NULL for GATE_EXPIRED */
+  char *text;       /* the note; for GATE_EXPIRED when it expired; NULL: none */
+} GateAnswer;
+
 /* Both may be called from several threads at once, and not while the gate holds a lock: it has none. */
 typedef struct {
   void *user;
@@ -23,6 +33,12 @@ typedef struct {
   /* Answers an ask now: the approver's name (owned by the caller) to allow it once, or NULL: nobody
    * answers. NULL function: nobody ever answers. May block. */
   char *(*answer)(void *user, const PolicyRequest *request, const PolicyDecision *decision);
+  /* What was decided earlier about exactly this ask. NULL function: nothing. */
+  GateAnswer (*recall)(void *user, const PolicyRequest *request, const PolicyDecision *decision);
+  /* Used where nobody answers: writes the asks of a batch down, all at once and durably, so that a person can decide
+   * them later; each decision has the approval_id under which. FALSE with an error: they are not written. NULL
+   * function: an ask that nobody answers is refused and forgotten. */
+  gboolean (*suspend)(void *user, GPtrArray *requests, GPtrArray *decisions, GError **error);
 } GateHooks;
 
 /* Takes a reference to policy; NULL: not governed, everything is allowed with nothing recorded. hooks is
@@ -37,8 +53,9 @@ const Policy *gate_policy(const Gate *gate);
  * also on failure, *ret_decisions (may be NULL) is an owned array of PolicyDecision in the order of the
  * requests. Errors: POLICY_DENIED, UNKNOWN_CAPABILITY, APPROVAL_REQUIRED, SANDBOX_REQUIRED,
  * POLICY_EVALUATION with the text for the model. An allowed ask is recorded a second time as allow,
- * reason code "approved", reason "Approved by {name}"; one that wants a sandbox where there is none, as
- * deny, reason code "sandbox_required". Thread-safe. */
+ * reason code "approved", reason "Approved by {name}" or "Approved by {name}: {note}"; a refused one as deny, "denied"
+ * with "Denied by {name}: {note}", or "expired_policy" (APPROVAL_EXPIRED); one that wants a sandbox where there is
+ * none, as deny, reason code "sandbox_required". Thread-safe. */
 gboolean gate_authorize(Gate *gate, GPtrArray *requests, GPtrArray **ret_decisions, GError **error);
 
 /* The same for the listing after a command (4.8): command is the decision of the command, which the

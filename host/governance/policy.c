@@ -126,7 +126,7 @@ JsonObject *policy_decision_json(const PolicyDecision *decision) {
     json_add_int(constraints, "approval_expires_seconds", decision->approval_expires_seconds);
   }
   json_add_take(object, "constraints", constraints);
-  json_add_text(object, "approval_id", NULL);
+  json_add_text(object, "approval_id", decision->approval_id);
   return object;
 }
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
+#include "record/approvals.h"
 #include "record/record-owner.h"
 #include "record/record.h"
 
@@ -16,6 +17,11 @@ typedef enum {
   STATEMENT_ROLLBACK,
   STATEMENT_INSERT_RUN,
   STATEMENT_INSERT_EVENT,
+  STATEMENT_LAST_LINK,
+  STATEMENT_MOVE_LINK,
+  STATEMENT_INSERT_CHAIN,
+  STATEMENT_CHAIN,
+  STATEMENT_MOVE_HEAD,
   STATEMENT_END_RUN,
   STATEMENT_RUN_STATUS,
   STATEMENT_RUNNING,
@@ -24,8 +30,32 @@ typedef enum {
   STATEMENT_RUN,
   STATEMENT_EVENTS,
   STATEMENT_RUNS,
+  STATEMENT_HOLDS,
+  STATEMENT_INSERT_LIFE,
+  STATEMENT_INSERT_OUTPUT,
+  STATEMENT_INSERT_CHUNK,
+  STATEMENT_OUTPUT,
+  STATEMENT_CHUNK,
+  STATEMENT_OUTPUT_END,
+  STATEMENT_EXECUTIONS,
+  STATEMENT_PAYLOAD,
+  STATEMENT_VERIFY_RUN,
+  STATEMENT_VERIFY_EVENTS,
+  STATEMENT_ANCHOR,
+  STATEMENT_NUMBERS,
+  STATEMENT_ORPHANS,
+  STATEMENT_PRUNABLE,
+  STATEMENT_INSERT_PRUNED,
+  STATEMENT_PRUNE_CHUNKS,
+  STATEMENT_PRUNE_OUTPUTS,
+  STATEMENT_PRUNE_EVENTS,
+  STATEMENT_PRUNE_CHAIN,
+  STATEMENT_PRUNE_RUN,
   STATEMENT_COUNT,
 } StatementId;
+
+/* record-sql.c: the text of each. */
+extern const char *const RECORD_SQL[STATEMENT_COUNT];
 
 struct Record {
   char *path;
@@ -50,8 +80,22 @@ void record_done(sqlite3_stmt *statement);
 int record_finish(sqlite3_stmt *statement);
 /* A statement without parameters and results. */
 int record_run_statement(Record *record, StatementId id);
+/* Ends the transaction: with what was done when code is SQLITE_OK, else without a trace. Returns
+ * the code that counts. */
+int record_settle(Record *record, int code);
+/* For approvals.c, within a transaction: appends events ({type, metadata, payload, at}), and ends a
+ * run that is running or has the status `also` (SQLITE_NOTFOUND where there is no such). */
+int record_insert_events(Record *record, const char *run_id, JsonObject *events);
+int record_end_within(Record *record, const char *run_id, const char *status, const char *also,
+                      const char *reason);
+/* In approvals.c, for record_begin_life: the life of a run whose row has just been made. */
+int record_insert_life(Record *record, const char *run_id, const RecordLife *life, gint64 at);
 /* The text must live until the statement is given back. NULL text: null. */
 void record_bind_text(sqlite3_stmt *statement, int index, const char *text);
+
+/* record-read.c: the JSON in a column; NULL for none and for JSON's null. FALSE when the text is not what was
+ * written. *ret_value is owned. */
+gboolean record_read_json(sqlite3_stmt *statement, int column, JsonObject **ret_value);
 
 /* record-schema.c: makes the tables of a new file, brings an old one up, refuses what is not
  * ours. SQLITE_ERROR with *error set for a refusal. Comes before any other use of the

@@ -11,9 +11,8 @@
 /* Arguments may be JSON_MAX_DEPTH deep, and stand some levels down in a payload. */
 #define READ_DEPTH (2 * JSON_MAX_DEPTH)
 
-/* FALSE when the text is not what was written. json_parse is not for this: it refuses what
- * output may hold, a NUL. A column that is null, or JSON null, is a NULL pointer. */
-static gboolean read_json(sqlite3_stmt *statement, int column, JsonObject **ret_value) {
+/* json_parse is not for this: it refuses what output may hold, a NUL. */
+gboolean record_read_json(sqlite3_stmt *statement, int column, JsonObject **ret_value) {
   const char *text = (const char *)sqlite3_column_text(statement, column);
   int length = sqlite3_column_bytes(statement, column);
   if (!text) {
@@ -61,8 +60,8 @@ static JsonObject *event_json(sqlite3_stmt *statement) {
   add_column_text(event, "type", statement, 2);
   JsonObject *metadata = NULL;
   JsonObject *payload = NULL;
-  gboolean good = read_json(statement, 3, &metadata);
-  good = read_json(statement, 4, &payload) && good;
+  gboolean good = record_read_json(statement, 3, &metadata);
+  good = record_read_json(statement, 4, &payload) && good;
   json_add_take(event, "metadata", metadata);
   json_add_take(event, "payload", payload);
   if (!good) {
@@ -94,7 +93,7 @@ static int read_run(Record *record, const char *run_id, JsonObject **ret_run, gi
   if (code == SQLITE_ROW) {
     JsonObject *header = NULL;
     *ret_run = run_json(statement);
-    read_json(statement, 5, &header);
+    record_read_json(statement, 5, &header);
     json_add_take(*ret_run, "header", header);
     *ret_number = sqlite3_column_int64(statement, 6);
   }
@@ -140,27 +139,44 @@ JsonObject *record_run(Record *record, const char *run_id, GError **error) {
   return code == SQLITE_OK ? g_steal_pointer(&run) : NULL;
 }
 
-JsonObject *record_runs(Record *record, guint limit, GError **error) {
+/* Adds the run when it is one of the provider's. */
+static void add_run(sqlite3_stmt *statement, const char *provider, JsonObject *runs) {
+  JsonObject *header = NULL;
+  record_read_json(statement, 5, &header);
+  const char *own = json_get_text(header, "provider");
+  if (!provider || g_strcmp0(provider, own) == 0) {
+    JsonObject *run = run_json(statement);
+    json_add_text(run, "agent_name", json_get_text(header, "agent_name"));
+    json_add_text(run, "provider", own);
+    json_add_int(run, "commands", sqlite3_column_int64(statement, 6));
+    json_object_array_add(runs, run);
+  }
+  json_object_put(header);
+}
+
+JsonObject *record_runs_matching(Record *record, const RecordFilter *filter, GError **error) {
   g_autoptr(JsonObject) runs = json_object_new_array();
-  int code = SQLITE_OK;
+  int code = SQLITE_DONE;
   pthread_mutex_lock(&record->lock);
   sqlite3_stmt *statement = record_statement(record, STATEMENT_RUNS, &code);
   if (statement) {
-    sqlite3_bind_int64(statement, 1, limit);
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-      JsonObject *header = NULL;
-      JsonObject *run = run_json(statement);
-      read_json(statement, 5, &header);
-      json_add_text(run, "provider", json_get_text(header, "provider"));
-      json_add_int(run, "commands", sqlite3_column_int64(statement, 6));
-      json_object_array_add(runs, run);
-      json_object_put(header);
+    record_bind_text(statement, 1, filter->status);
+    sqlite3_bind_int64(statement, 2, filter->since);
+    while (json_object_array_length(runs) < filter->limit &&
+           (code = sqlite3_step(statement)) == SQLITE_ROW) {
+      add_run(statement, filter->provider, runs);
     }
     record_done(statement);
   }
-  gboolean ok = code == SQLITE_DONE || record_fail(record, "read", code, error);
+  gboolean ok =
+      code == SQLITE_DONE || code == SQLITE_ROW || record_fail(record, "read", code, error);
   pthread_mutex_unlock(&record->lock);
   return ok ? g_steal_pointer(&runs) : NULL;
+}
+
+JsonObject *record_runs(Record *record, guint limit, GError **error) {
+  const RecordFilter filter = {.limit = limit};
+  return record_runs_matching(record, &filter, error);
 }
 
 /* Up to three ids. An empty array when there is none. */

@@ -4,6 +4,7 @@
  * PRAGMA application_id says that the file is ours; both stand in the file's first page.
  */
 #include "base/error.h"
+#include "record/approvals-layout.h"
 #include "record/record-private.h"
 
 /* "sndh" */
@@ -36,6 +37,49 @@ static const char *const LAYOUTS[] = {
     "  payload TEXT,"
     "  PRIMARY KEY (run, seq)"
     ") STRICT, WITHOUT ROWID;",
+    /* chain: of one run, from its first event on; a run without a row here is older than the
+     * chains. record_chain has one row: the runs' own chain. A pruned run leaves what the chains
+     * need of it. outputs: what is not whole in an event; chunks can each be read alone. */
+    "ALTER TABLE events ADD COLUMN hash BLOB;"
+    "CREATE TABLE chains ("
+    "  run INTEGER PRIMARY KEY REFERENCES runs (number),"
+    "  link BLOB NOT NULL,"
+    "  count INTEGER NOT NULL,"
+    "  head BLOB NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE record_chain ("
+    "  id INTEGER PRIMARY KEY CHECK (id = 1),"
+    "  first INTEGER NOT NULL,"
+    "  last INTEGER NOT NULL,"
+    "  link BLOB NOT NULL"
+    ") STRICT;"
+    "INSERT INTO record_chain (id, first, last, link)"
+    "  SELECT 1, coalesce(max(number), 0) + 1, coalesce(max(number), 0), zeroblob(32) FROM runs;"
+    "CREATE TABLE pruned ("
+    "  number INTEGER PRIMARY KEY,"
+    "  run_id TEXT NOT NULL,"
+    "  status TEXT NOT NULL,"
+    "  created_at INTEGER NOT NULL,"
+    "  pruned_at INTEGER NOT NULL,"
+    "  link BLOB,"
+    "  count INTEGER,"
+    "  head BLOB"
+    ") STRICT;"
+    "CREATE TABLE outputs ("
+    "  number INTEGER PRIMARY KEY,"
+    "  run INTEGER NOT NULL REFERENCES runs (number),"
+    "  execution_id TEXT NOT NULL,"
+    "  stream INTEGER NOT NULL,"
+    "  UNIQUE (run, execution_id, stream)"
+    ") STRICT;"
+    "CREATE TABLE output_chunks ("
+    "  output INTEGER NOT NULL REFERENCES outputs (number),"
+    "  start INTEGER NOT NULL,"
+    "  length INTEGER NOT NULL,"
+    "  data BLOB NOT NULL,"
+    "  PRIMARY KEY (output, start)"
+    ") STRICT, WITHOUT ROWID;",
+    APPROVALS_LAYOUT,
 };
 #define CURRENT_LAYOUT ((gint64)G_N_ELEMENTS(LAYOUTS))
 
@@ -123,6 +167,10 @@ int record_prepare_layout(Record *record, GError **error) {
   }
   if (code != SQLITE_OK || layout == CURRENT_LAYOUT) {
     return code;
+  }
+  /* Only an empty file can be told to give pages back one by one; others do when they are pruned. */
+  if (layout == 0) {
+    sqlite3_exec(record->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL);
   }
   /* Remembered by the file. Where a file system cannot share memory the mode stays what it was,
    * and everything still holds, only slower. */

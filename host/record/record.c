@@ -11,52 +11,10 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/error.h"
-#include "record/record-private.h"
+#include "record/record-chain.h"
 
 /* Longer than any honest writer holds the lock, even with a slow disk. */
 #define PATIENCE (30 * CLOCK_SECOND)
-
-static const char *const SQL[STATEMENT_COUNT] = {
-    /* IMMEDIATE: a transaction that reads first and then finds that another has written would
-     * have to fail. */
-    [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
-    [STATEMENT_BEGIN_READ] = "BEGIN",
-    [STATEMENT_COMMIT] = "COMMIT",
-    [STATEMENT_ROLLBACK] = "ROLLBACK",
-    [STATEMENT_INSERT_RUN] =
-        "INSERT INTO runs (run_id, trace_id, status, created_at, header, owner_pid, owner_start,"
-        "                  owner_boot, owner_namespace)"
-        "  VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8)",
-    [STATEMENT_INSERT_EVENT] =
-        "INSERT INTO events (run, seq, at, type, metadata, payload)"
-        "  SELECT number,"
-        "         coalesce((SELECT max(seq) FROM events WHERE run = runs.number), 0) + 1,"
-        "         ?2, ?3, ?4, ?5"
-        "  FROM runs WHERE run_id = ?1",
-    /* A run taken for dead may turn out to have lived: then its own word counts. */
-    [STATEMENT_END_RUN] = "UPDATE runs SET status = ?2, ended_at = ?3"
-                          "  WHERE run_id = ?1 AND status IN ('running', ?4)",
-    [STATEMENT_RUN_STATUS] = "SELECT status FROM runs WHERE run_id = ?1",
-    [STATEMENT_RUNNING] = "SELECT run_id, owner_pid, owner_start, owner_boot, owner_namespace"
-                          "  FROM runs WHERE status = 'running'",
-    [STATEMENT_NEWEST] = "SELECT run_id FROM runs ORDER BY number DESC LIMIT 1",
-    /* char(1114111) is the last character there is. */
-    [STATEMENT_PREFIX] = "SELECT run_id FROM runs"
-                         "  WHERE run_id >= ?1 AND run_id <= ?1 || char(1114111)"
-                         "  ORDER BY run_id = ?1 DESC, run_id LIMIT 3",
-    [STATEMENT_RUN] = "SELECT run_id, trace_id, status, created_at, ended_at, header, number"
-                      "  FROM runs WHERE run_id = ?1",
-    [STATEMENT_EVENTS] = "SELECT seq, at, type, metadata, payload FROM events WHERE run = ?1"
-                         "  ORDER BY seq",
-    /* Metadata is written compact, and a quote within a text is escaped: these characters are
-     * that key. */
-    [STATEMENT_RUNS] =
-        "SELECT run_id, trace_id, status, created_at, ended_at, header,"
-        "       (SELECT count(*) FROM events WHERE run = runs.number"
-        "          AND type = 'sandbox_exec_started'"
-        "          AND instr(coalesce(metadata, ''), '\"purpose\":\"workspace_sync\"') = 0)"
-        "  FROM runs ORDER BY number DESC LIMIT ?1",
-};
 
 /* ---- What all parts use ---------------------------------------------------------------------- */
 
@@ -77,7 +35,7 @@ gboolean record_no_run(const char *run_id, GError **error) {
 
 sqlite3_stmt *record_statement(Record *record, StatementId id, int *ret_code) {
   if (!record->statements[id]) {
-    int code = sqlite3_prepare_v3(record->db, SQL[id], -1, SQLITE_PREPARE_PERSISTENT,
+    int code = sqlite3_prepare_v3(record->db, RECORD_SQL[id], -1, SQLITE_PREPARE_PERSISTENT,
                                   &record->statements[id], NULL);
     if (code != SQLITE_OK) {
       *ret_code = code;
@@ -172,24 +130,21 @@ static Row *row_new(const char *type, gint64 at, JsonObject *metadata, JsonObjec
   return g_steal_pointer(&row);
 }
 
-static int insert_row(Record *record, const char *run_id, const Row *row) {
-  int code = SQLITE_OK;
-  sqlite3_stmt *statement = record_statement(record, STATEMENT_INSERT_EVENT, &code);
-  if (!statement) {
-    return code;
-  }
-  record_bind_text(statement, 1, run_id);
-  sqlite3_bind_int64(statement, 2, row->at);
-  record_bind_text(statement, 3, row->type);
-  record_bind_text(statement, 4, row->metadata);
-  record_bind_text(statement, 5, row->payload);
-  code = record_finish(statement);
-  return code == SQLITE_OK && sqlite3_changes(record->db) == 0 ? SQLITE_NOTFOUND : code;
+static int append_row(Record *record, RecordChain *chain, const Row *row) {
+  return record_chain_append(record, chain, row->at, row->type, row->metadata, row->payload);
 }
 
-/* Ends the transaction: with what was done when code is SQLITE_OK, else without a trace. Returns
- * the code that counts. */
-static int settle(Record *record, int code) {
+/* SQLITE_NOTFOUND when there is no such run. */
+static int insert_rows(Record *record, const char *run_id, const Row *const *rows, gsize count) {
+  RecordChain chain;
+  int code = record_chain_read(record, run_id, &chain);
+  for (gsize i = 0; code == SQLITE_OK && i < count; i++) {
+    code = append_row(record, &chain, rows[i]);
+  }
+  return code == SQLITE_OK ? record_chain_write(record, &chain) : code;
+}
+
+int record_settle(Record *record, int code) {
   if (code == SQLITE_OK) {
     code = record_run_statement(record, STATEMENT_COMMIT);
   }
@@ -205,10 +160,8 @@ static gboolean write_rows(Record *record, const char *run_id, const GPtrArray *
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
-    for (guint i = 0; code == SQLITE_OK && i < rows->len; i++) {
-      code = insert_row(record, run_id, g_ptr_array_index(rows, i));
-    }
-    code = settle(record, code);
+    const Row *const *all = (const Row *const *)rows->pdata;
+    code = record_settle(record, insert_rows(record, run_id, all, rows->len));
   }
   gboolean ok = code == SQLITE_OK;
   if (code == SQLITE_NOTFOUND) {
@@ -220,8 +173,8 @@ static gboolean write_rows(Record *record, const char *run_id, const GPtrArray *
   return ok;
 }
 
-gboolean record_append_many(Record *record, const char *run_id, JsonObject *events,
-                            GError **error) {
+/* NULL when one is too long. Owned. */
+static GPtrArray *rows_of(JsonObject *events, GError **error) {
   g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
   gint64 now = clock_wall();
   for (gsize i = 0; i < json_object_array_length(events); i++) {
@@ -230,11 +183,26 @@ gboolean record_append_many(Record *record, const char *run_id, JsonObject *even
     Row *row = row_new(type ? type : "", json_get_int(event, "at", now),
                        json_get(event, "metadata"), json_get(event, "payload"), error);
     if (!row) {
-      return FALSE;
+      return NULL;
     }
     g_ptr_array_add(rows, row);
   }
-  return rows->len == 0 || write_rows(record, run_id, rows, error);
+  return g_steal_pointer(&rows);
+}
+
+gboolean record_append_many(Record *record, const char *run_id, JsonObject *events,
+                            GError **error) {
+  g_autoptr(GPtrArray) rows = rows_of(events, error);
+  return rows && (rows->len == 0 || write_rows(record, run_id, rows, error));
+}
+
+int record_insert_events(Record *record, const char *run_id, JsonObject *events) {
+  g_autoptr(GPtrArray) rows = rows_of(events, NULL);
+  if (!rows) {
+    return SQLITE_TOOBIG;
+  }
+  const Row *const *all = (const Row *const *)rows->pdata;
+  return rows->len == 0 ? SQLITE_OK : insert_rows(record, run_id, all, rows->len);
 }
 
 gboolean record_append(Record *record, const char *run_id, const char *type, JsonObject *metadata,
@@ -250,8 +218,8 @@ gboolean record_append(Record *record, const char *run_id, const char *type, Jso
 
 /* ---- The beginning and the end of a run ------------------------------------------------------ */
 
-static int insert_run(Record *record, const char *run_id, const char *trace_id, gint64 at,
-                      const char *header) {
+static int insert_run(Record *record, gint64 number, const char *run_id, const char *trace_id,
+                      gint64 at, const char *header) {
   int code = SQLITE_OK;
   sqlite3_stmt *statement = record_statement(record, STATEMENT_INSERT_RUN, &code);
   if (!statement) {
@@ -266,13 +234,42 @@ static int insert_run(Record *record, const char *run_id, const char *trace_id, 
   sqlite3_bind_int64(statement, 6, self.start);
   record_bind_text(statement, 7, self.boot);
   record_bind_text(statement, 8, self.namespace);
+  sqlite3_bind_int64(statement, 9, number);
   code = record_finish(statement);
   record_owner_clear(&self);
   return code;
 }
 
+/* The run, its place in the chain of runs, and its first event. */
+static int begin_run(Record *record, const char *run_id, const char *trace_id, const char *header,
+                     const Row *row) {
+  gint64 last = 0;
+  guint8 link[DIGEST_BYTES];
+  guint8 content[DIGEST_BYTES];
+  RecordChain chain;
+  int code = record_chain_last(record, &last, link);
+  if (code == SQLITE_OK) {
+    code = insert_run(record, last + 1, run_id, trace_id, row->at, header);
+  }
+  if (code == SQLITE_OK) {
+    chain_run_content(row->at, (ChainText){run_id, -1}, (ChainText){trace_id, -1},
+                      (ChainText){header, -1}, content);
+    chain_next(link, last + 1, content, link);
+    code = record_chain_begin(record, last + 1, link, &chain);
+  }
+  if (code == SQLITE_OK) {
+    code = append_row(record, &chain, row);
+  }
+  return code == SQLITE_OK ? record_chain_write(record, &chain) : code;
+}
+
 gboolean record_begin(Record *record, const char *run_id, const char *trace_id, JsonObject *header,
                       GError **error) {
+  return record_begin_life(record, run_id, trace_id, header, NULL, error);
+}
+
+gboolean record_begin_life(Record *record, const char *run_id, const char *trace_id,
+                           JsonObject *header, const RecordLife *life, GError **error) {
   g_autofree char *owned = NULL;
   const char *text = text_of(header, &owned);
   g_autoptr(JsonObject) facts = json_object_new_object();
@@ -284,8 +281,11 @@ gboolean record_begin(Record *record, const char *run_id, const char *trace_id, 
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
-    code = insert_run(record, run_id, trace_id, row->at, text);
-    code = settle(record, code == SQLITE_OK ? insert_row(record, run_id, row) : code);
+    code = begin_run(record, run_id, trace_id, text, row);
+    if (code == SQLITE_OK && life) {
+      code = record_insert_life(record, run_id, life, row->at);
+    }
+    code = record_settle(record, code);
   }
   gboolean ok = code == SQLITE_OK || record_fail(record, "write", code, error);
   pthread_mutex_unlock(&record->lock);
@@ -307,9 +307,18 @@ static int end_run(Record *record, const char *run_id, const char *status, const
   record_bind_text(statement, 4, also);
   code = record_finish(statement);
   if (code == SQLITE_OK) {
-    code = sqlite3_changes(record->db) ? insert_row(record, run_id, row) : SQLITE_NOTFOUND;
+    code = sqlite3_changes(record->db) ? insert_rows(record, run_id, &row, 1) : SQLITE_NOTFOUND;
   }
   return code;
+}
+
+int record_end_within(Record *record, const char *run_id, const char *status, const char *also,
+                      const char *reason) {
+  g_autoptr(JsonObject) facts = json_object_new_object();
+  json_add_text(facts, "status", status);
+  json_add_text(facts, "reason", reason);
+  g_autoptr(Row) row = row_new("run_ended", clock_wall(), facts, NULL, NULL);
+  return row ? end_run(record, run_id, status, also, row) : SQLITE_TOOBIG;
 }
 
 static gboolean tell_unended(Record *record, const char *run_id, GError **error) {
@@ -341,7 +350,7 @@ gboolean record_end(Record *record, const char *run_id, const char *status, cons
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
-    code = settle(record, end_run(record, run_id, status, "interrupted", row));
+    code = record_settle(record, end_run(record, run_id, status, "interrupted", row));
   }
   gboolean ok =
       code == SQLITE_OK || (code == SQLITE_NOTFOUND ? tell_unended(record, run_id, error)
@@ -465,13 +474,16 @@ static int mark_dead(Record *record) {
   if (record_run_statement(record, STATEMENT_BEGIN) != SQLITE_OK) {
     return SQLITE_OK;
   }
+  /* Again, where nobody else writes: another process may have taken one of them over. */
+  g_ptr_array_set_size(ids, 0);
+  code = find_dead(record, ids);
   for (guint i = 0; code == SQLITE_OK && i < ids->len; i++) {
     code = end_run(record, g_ptr_array_index(ids, i), "interrupted", "running", row);
     if (code == SQLITE_NOTFOUND) { /* another process was first */
       code = SQLITE_OK;
     }
   }
-  settle(record, code);
+  record_settle(record, code);
   return SQLITE_OK;
 }
 

@@ -67,8 +67,17 @@ char *record_resolve(Record *record, const char *id, GError **error);
  * whose text cannot be read any more has damaged: true and null in its place. Returns owned. */
 JsonObject *record_run(Record *record, const char *run_id, GError **error);
 
-/* Newest first: [{run_id, trace_id, status, created_at, ended_at, provider, commands}]; commands
- * as totals count them. Returns owned. */
+/* Which runs are meant. */
+typedef struct {
+  const char *status;   /* NULL: any */
+  const char *provider; /* NULL: any */
+  gint64 since;         /* began then or later; nanoseconds since 1970; 0: any time */
+  guint limit;
+} RecordFilter;
+
+/* Newest first: [{run_id, trace_id, status, created_at, ended_at, agent_name, provider, commands}];
+ * commands as totals count them. Returns owned. */
+JsonObject *record_runs_matching(Record *record, const RecordFilter *filter, GError **error);
 JsonObject *record_runs(Record *record, guint limit, GError **error);
 
 #endif

@@ -13,6 +13,8 @@
  *                        {enabled, profile, policy_hash}, privacy, security_warnings,
  *                        fingerprints}: what is missing is null. record_begin writes it.
  * tool_call_started      M tool_name, provider, server; P raw_arguments (text), arguments
+ *                        With M resumed true, and the id of a call that is there: a later segment
+ *                        goes on with it, and its end there counts.
  * policy_request_created M capability; P request (with request_id)
  * policy_decision_allow, _ask, _deny
  *                        M effect, capability, reason_code, matched_rule_ids, approval_id,
@@ -29,7 +31,9 @@
  * sandbox_exec_completed (exit 0), sandbox_exec_failed
  *                        M the same and exit_code, timed_out, duration_ms, stdout_bytes,
  *                        stderr_bytes, stdout_truncated, stderr_truncated, session_terminated,
- *                        ended, signal, error; P command, stdout, stderr
+ *                        ended, signal, error, and stdout_kept, stderr_kept {bytes, sha256} where
+ *                        the text does not hold it whole (record-output.h); P command, stdout,
+ *                        stderr
  * sandbox_workspace_sync M sandbox_session_id, copied_in, written, skipped [{path, reason}]; once
  *                        for a call
  * sandbox_session_closed M sandbox_session_id, sandbox_ref, commands, duration_ms, lost, error

@@ -31,6 +31,8 @@ typedef struct {
   JsonObject *args;
   gint64 limit; /* seconds */
   Gate *gate;
+  GPtrArray *approvals;     /* ids of earlier answers that this call stands on */
+  gboolean waits;           /* its asks were put down for a person */
   PolicyDecision *decision; /* that of the command itself */
   Session *session;
   char *execution_id;
@@ -43,6 +45,8 @@ typedef struct {
   /* What is kept, once the command has ended. */
   JsonObject *stdout_text;
   JsonObject *stderr_text;
+  JsonObject *stdout_kept; /* what the record has of it beside the text; NULL: nothing */
+  JsonObject *stderr_kept;
   gboolean large; /* it is a matter of memory */
   gboolean stdout_cut;
   gboolean stderr_cut;
@@ -88,9 +92,9 @@ static gboolean record_decision(void *user, const PolicyRequest *request,
   json_add_text(facts, "reason_code", decision->reason_code);
   json_add_take(facts, "matched_rule_ids",
                 json_from_strv((const char *const *)decision->matched_rule_ids));
-  json_add_text(facts, "approval_id", NULL);
+  json_add_text(facts, "approval_id", decision->approval_id);
   json_add_text(facts, "approved_by", decision->approved_by);
-  json_add_text(facts, "denied_by", NULL);
+  json_add_text(facts, "denied_by", decision->denied_by);
   JsonObject *output = json_object_new_object();
   json_add_take(output, "decision", policy_decision_json(decision));
   g_autofree char *type = g_strdup_printf("policy_decision_%s", effect_name(decision->effect));
@@ -109,9 +113,37 @@ static char *answer_ask(void *user, const PolicyRequest *request, const PolicyDe
   return approver;
 }
 
+static gboolean has_id(GPtrArray *ids, const char *id) {
+  return g_ptr_array_find_with_equal_func(ids, id, g_str_equal, NULL);
+}
+
+/* An answer holds for the whole call, so for a second sandbox of it too; it is used once, with the command. */
+static GateAnswer recall_answer(void *user, const PolicyRequest *request,
+                                const PolicyDecision *decision) {
+  Call *call = user;
+  GateAnswer answer = pause_recall(call->run, call->id, call->args, request, decision);
+  if (answer.verdict == GATE_APPROVED && !has_id(call->approvals, answer.approval_id)) {
+    g_ptr_array_add(call->approvals, g_strdup(answer.approval_id));
+  }
+  return answer;
+}
+
+static gboolean suspend_asks(void *user, GPtrArray *requests, GPtrArray *decisions,
+                             GError **error) {
+  Call *call = user;
+  call->waits = pause_suspend(call->run, call->id, call->args, requests, decisions, error);
+  return call->waits;
+}
+
 static Gate *gate_for(Call *call) {
   const Harness *harness = call->run->harness;
-  const GateHooks hooks = {.user = call, .record = record_decision, .answer = answer_ask};
+  const GateHooks hooks = {
+      .user = call,
+      .record = record_decision,
+      .answer = call->run->pauses && !call->run->hooks.answer ? NULL : answer_ask,
+      .recall = recall_answer,
+      .suspend = call->run->pauses ? suspend_asks : NULL,
+  };
   return gate_new(harness->policy, &hooks, provider_instance_isolates(harness->instance),
                   harness->config->approval_fails);
 }
@@ -341,10 +373,23 @@ static void settle_output(Call *call) {
   call->stdout_cut = output_truncated(&call->out, call->result.stdout_bytes);
   call->stderr_cut = output_truncated(&call->err, call->result.stderr_bytes);
   call->large = call->out.kept->len + call->err.kept->len > LARGE_OUTPUT;
+  call->stdout_kept = output_seal(&call->out, call->stdout_cut);
+  call->stderr_kept = output_seal(&call->err, call->stderr_cut);
   call->stdout_text = output_text(&call->out, call->stdout_cut);
   call->stderr_text = output_text(&call->err, call->stderr_cut);
   output_clear(&call->out);
   output_clear(&call->err);
+}
+
+/* What the command prints is kept beyond what its result holds. Returns the limit, in bytes. */
+static guint64 keep_output(Call *call) {
+  const Run *run = call->run;
+  guint64 keep = run->record ? run->harness->config->keep_output_bytes : 0;
+  if (keep > 0) {
+    output_keep(&call->out, record_output_new(run->record, run->id, call->execution_id, 1, keep));
+    output_keep(&call->err, record_output_new(run->record, run->id, call->execution_id, 2, keep));
+  }
+  return keep;
 }
 
 static void record_ended(Call *call, gint64 duration, const GError *failure) {
@@ -356,6 +401,12 @@ static void record_ended(Call *call, gint64 duration, const GError *failure) {
   json_add_int(facts, "stderr_bytes", (gint64)MAX(call->err.total, call->result.stderr_bytes));
   json_add_bool(facts, "stdout_truncated", call->stdout_cut);
   json_add_bool(facts, "stderr_truncated", call->stderr_cut);
+  if (call->stdout_kept) {
+    json_add_take(facts, "stdout_kept", json_object_get(call->stdout_kept));
+  }
+  if (call->stderr_kept) {
+    json_add_take(facts, "stderr_kept", json_object_get(call->stderr_kept));
+  }
   json_add_bool(facts, "session_terminated", call->lost);
   json_add_int(facts, "signal", call->result.signal);
   json_add_text(facts, "error", failure ? failure->message : NULL);
@@ -392,7 +443,7 @@ static gboolean settle_failure(Call *call, GError *failure) {
 
 static gboolean run_command(Call *call, GError **error) {
   record_started(call);
-  if (!journal_flush(call->run->journal, error)) {
+  if (!journal_commit(call->run->journal, call->approvals, error)) {
     return FALSE;
   }
   const struct sandhost_text argv[] = {
@@ -400,12 +451,13 @@ static gboolean run_command(Call *call, GError **error) {
       {.data = "-c", .length = 2},
       {.data = call->script, .length = strlen(call->script)},
   };
+  const guint64 keep = keep_output(call);
   const struct sandhost_execute request = {
       .size = sizeof request,
       .argv = argv,
       .argc = G_N_ELEMENTS(argv),
       .limit = call->limit * CLOCK_SECOND,
-      .max_output_bytes = call->request->output ? 0 : call->out.max,
+      .max_output_bytes = call->request->output ? 0 : MAX(call->out.max, keep),
       .flags = call->request->input ? SANDHOST_EXECUTE_STDIN : 0,
   };
   const struct sandhost_observer observer = {
@@ -440,7 +492,7 @@ static gboolean run_command(Call *call, GError **error) {
 
 /* ---- 6. Telling ------------------------------------------------------------------------------------------- */
 
-static const char *outcome_name(ExecuteEnd end, int exit_code) {
+static const char *outcome_name(ExecuteEnd end, int exit_code, gboolean waits) {
   switch (end) {
   case EXECUTE_FINISHED:
     return exit_code == 0 ? "success" : "error";
@@ -448,9 +500,12 @@ static const char *outcome_name(ExecuteEnd end, int exit_code) {
   case EXECUTE_LOST:
   case EXECUTE_FAILED:
     return "error";
+  case EXECUTE_WAITING: /* denied where nothing is kept to be answered later */
+    return waits ? "awaiting_approval" : "denied";
   case EXECUTE_DENIED:
-  case EXECUTE_WAITING: /* nobody answered and nothing is kept to be answered later */
     return "denied";
+  case EXECUTE_UNKNOWN:
+    return "unknown";
   case EXECUTE_REJECTED:
     return "rejected";
   case EXECUTE_CANCELLED:
@@ -482,11 +537,12 @@ static JsonObject *observation_for_record(JsonObject *observation) {
   return copy;
 }
 
-static void record_call_ended(Run *run, const char *call_id, const ExecuteOutcome *outcome) {
+static void record_call_ended(Run *run, const char *call_id, const ExecuteOutcome *outcome,
+                              gboolean waits) {
   JsonObject *facts = json_object_new_object();
   json_add_text(facts, "tool_call_id", call_id);
   json_add_text(facts, "tool_name", "execute");
-  json_add_text(facts, "outcome", outcome_name(outcome->end, outcome->exit_code));
+  json_add_text(facts, "outcome", outcome_name(outcome->end, outcome->exit_code, waits));
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "observation", observation_for_record(outcome->observation));
   journal_add(run->journal, "tool_call_completed", facts, payload);
@@ -502,7 +558,28 @@ static ExecuteEnd end_of_error(const Call *call, const GError *error) {
   return sandhost_error_governance_code(error) ? EXECUTE_DENIED : EXECUTE_FAILED;
 }
 
+/* Only what this call has put down: another one may have, at the same time. */
+static void tell_waiting(const Call *call, const GError *error, ExecuteOutcome *ret_outcome) {
+  g_autoptr(JsonObject) waiting = run_waiting(call->run);
+  JsonObject *own = json_object_new_array();
+  for (gsize i = 0; i < json_object_array_length(waiting); i++) {
+    JsonObject *approval = json_object_array_get_idx(waiting, i);
+    if (g_strcmp0(json_get_text(approval, "tool_call_id"), call->id) == 0) {
+      json_object_array_add(own, json_object_get(approval));
+    }
+  }
+  ret_outcome->end = EXECUTE_WAITING;
+  ret_outcome->exit_code = -1;
+  ret_outcome->observation = observation_error(call->args, error->message, NULL);
+  json_add_text(ret_outcome->observation, "status", "awaiting_approval");
+  json_add_take(ret_outcome->observation, "approvals", own);
+}
+
 static void tell_error(const Call *call, const GError *error, ExecuteOutcome *ret_outcome) {
+  if (call->waits) {
+    tell_waiting(call, error, ret_outcome);
+    return;
+  }
   ret_outcome->end = end_of_error(call, error);
   ret_outcome->exit_code = -1;
   ret_outcome->observation = observation_error(
@@ -534,10 +611,17 @@ static void tell_result(const Call *call, ExecuteOutcome *ret_outcome) {
   ret_outcome->observation = observation_result(call->args, &facts);
 }
 
-static void record_call_started(Run *run, const char *call_id, JsonObject *args) {
+static void record_call_started(Run *run, const char *call_id, JsonObject *args, JsonObject *tag,
+                                gboolean resumed) {
   JsonObject *facts = json_object_new_object();
   json_add_text(facts, "tool_call_id", call_id);
   json_add_text(facts, "tool_name", "execute");
+  if (tag) {
+    json_add_take(facts, "tag", json_object_get(tag));
+  }
+  if (resumed) {
+    json_add_bool(facts, "resumed", TRUE);
+  }
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "arguments", json_object_get(args));
   journal_add(run->journal, "tool_call_started", facts, payload);
@@ -555,7 +639,7 @@ static JsonObject *args_of(const ExecuteCall *request) {
 }
 
 /* sh would take a command that begins with - or + for its own options; a space before it changes nothing else. */
-static char *script_of(const char *command) {
+char *execute_script(const char *command) {
   return g_strconcat(*command == '-' || *command == '+' ? " " : "", command, NULL);
 }
 
@@ -565,9 +649,10 @@ static void call_init(Call *call, Run *run, const ExecuteCall *request) {
   *call = (Call){
       .run = run,
       .request = request,
-      .id = id_new("call"),
+      .id = request->tool_call_id ? g_strdup(request->tool_call_id) : id_new("call"),
+      .approvals = g_ptr_array_new_with_free_func(g_free),
       .execution_id = id_new("exec"),
-      .script = script_of(request->command),
+      .script = execute_script(request->command),
       .args = args_of(request),
       .limit = CLAMP(request->timeout ? request->timeout : EXECUTE_DEFAULT_TIMEOUT, 1, most),
       .files_denied = json_object_new_array(),
@@ -581,12 +666,15 @@ static void call_init(Call *call, Run *run, const ExecuteCall *request) {
 static void call_clear(Call *call) {
   session_unref(call->session);
   gate_free(call->gate);
+  g_ptr_array_unref(call->approvals);
   policy_decision_free(call->decision);
   bridge_report_free(call->report);
   json_object_put(call->files_denied);
   json_object_put(call->args);
   json_object_put(call->stdout_text);
   json_object_put(call->stderr_text);
+  json_object_put(call->stdout_kept);
+  json_object_put(call->stderr_kept);
   output_clear(&call->out);
   output_clear(&call->err);
   g_free(call->script);
@@ -609,7 +697,13 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
     call_clear(&call);
     return;
   }
-  record_call_started(run, call.id, call.args);
+  if (run_is_paused(run) && !request->tool_call_id) { /* another call of it has met an ask */
+    execute_reject(run, call.args, "The run waits for an approval; no command is begun.",
+                   ret_outcome);
+    call_clear(&call);
+    return;
+  }
+  record_call_started(run, call.id, call.args, request->tag, request->tool_call_id != NULL);
   gboolean ran =
       authorize_and_join(&call, &error) && copy_in(&call, &error) && run_command(&call, &error);
   if (ran && call.report && !call.lost) {
@@ -624,7 +718,7 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
   } else {
     tell_error(&call, error, ret_outcome);
   }
-  record_call_ended(run, call.id, ret_outcome);
+  record_call_ended(run, call.id, ret_outcome, call.waits);
 
   g_autoptr(GError) unrecorded = NULL;
   if (!journal_flush(run->journal, &unrecorded) && ran) {
@@ -641,8 +735,26 @@ void execute_reject(Run *run, JsonObject *arguments, const char *message,
       .exit_code = -1,
       .observation = observation_error(arguments, message, NULL),
   };
-  record_call_started(run, id, arguments);
-  record_call_ended(run, id, ret_outcome);
+  record_call_started(run, id, arguments, NULL, FALSE);
+  record_call_ended(run, id, ret_outcome, FALSE);
+  journal_flush(run->journal, NULL);
+}
+
+void execute_unknown(Run *run, const char *tool_call_id, JsonObject *arguments,
+                     const char *reported, ExecuteOutcome *ret_outcome) {
+  g_autofree char *message =
+      reported ? g_strdup_printf("The call finished (it reported %s) and its result was lost. It "
+                                 "was not repeated.",
+                                 reported)
+               : g_strdup("The call was interrupted and may or may not have taken effect. It was "
+                          "not repeated.");
+  *ret_outcome = (ExecuteOutcome){
+      .end = EXECUTE_UNKNOWN,
+      .exit_code = -1,
+      .observation = observation_error(arguments, message, NULL),
+  };
+  json_add_text(ret_outcome->observation, "error_type", "unknown_outcome");
+  record_call_ended(run, tool_call_id, ret_outcome, FALSE);
   journal_flush(run->journal, NULL);
 }
 

@@ -13,6 +13,10 @@
 typedef struct {
   const char *command;
   gint64 timeout; /* seconds; 0: the default; clamped to 1 ... tool_call_timeout */
+  /* A call that an earlier segment of the run left waiting, or never began; NULL: a new one. */
+  const char *tool_call_id;
+  JsonObject
+      *tag; /* of the door: kept with the call, for when it must be told in another process; NULL */
 
   /* Follows the command as it runs; each may be NULL. They are called from one thread, which is not that of
    * execute_run. */
@@ -32,10 +36,11 @@ typedef enum {
   EXECUTE_TIMED_OUT,
   EXECUTE_LOST,     /* the sandbox went away under it */
   EXECUTE_DENIED,   /* by the policy */
-  EXECUTE_WAITING,  /* the policy asks and nobody answered */
+  EXECUTE_WAITING,  /* the policy asks and nobody answered; with run_is_paused it waits */
   EXECUTE_REJECTED, /* the arguments make no sense; nothing was done */
   EXECUTE_CANCELLED,
-  EXECUTE_FAILED, /* provider, record or workspace */
+  EXECUTE_FAILED,  /* provider, record or workspace */
+  EXECUTE_UNKNOWN, /* it was interrupted in another process, and may have taken effect */
 } ExecuteEnd;
 
 typedef struct {
@@ -58,6 +63,14 @@ void execute_run(Run *run, const ExecuteCall *call, ExecuteOutcome *ret_outcome)
  * arguments may be NULL. */
 void execute_reject(Run *run, JsonObject *arguments, const char *message,
                     ExecuteOutcome *ret_outcome);
+
+/* Ends a call of an earlier segment of which nobody knows whether it took effect: it is not done again. reported: how its
+ * command is known to have ended ("success", "error"); NULL: unknown. */
+void execute_unknown(Run *run, const char *tool_call_id, JsonObject *arguments,
+                     const char *reported, ExecuteOutcome *ret_outcome);
+
+/* What sh runs for a command: {"sh", "-c", script}. Returns owned. */
+char *execute_script(const char *command);
 
 /* Sends a signal to a command that runs. */
 gboolean execute_signal(Run *run, guint64 execution, int signal_number, GError **error);

@@ -9,6 +9,7 @@
 struct Journal {
   Record *record;
   char *run_id;
+  char *owner;          /* NULL: whoever */
   pthread_mutex_t lock; /* guards pending, and keeps commits in the order of the events */
   JsonObject *pending;  /* array of {type, metadata, payload} */
 };
@@ -28,6 +29,7 @@ void journal_free(Journal *journal) {
   }
   json_object_put(journal->pending);
   pthread_mutex_destroy(&journal->lock);
+  g_free(journal->owner);
   g_free(journal->run_id);
   g_free(journal);
 }
@@ -55,17 +57,46 @@ void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
   pthread_mutex_unlock(&journal->lock);
 }
 
-gboolean journal_flush(Journal *journal, GError **error) {
+void journal_set_owner(Journal *journal, const char *owner) {
+  g_free(journal->owner);
+  journal->owner = g_strdup(owner);
+}
+
+/* Under the lock: nothing is pending any more. */
+static void drop_pending(Journal *journal) {
+  json_object_put(journal->pending);
+  journal->pending = json_object_new_array();
+}
+
+gboolean journal_commit(Journal *journal, const GPtrArray *approval_ids, GError **error) {
   gboolean ok = TRUE;
   pthread_mutex_lock(&journal->lock);
-  if (json_object_array_length(journal->pending) > 0) {
-    if (journal->record) {
+  if (json_object_array_length(journal->pending) > 0 || (approval_ids && approval_ids->len > 0)) {
+    if (journal->record && journal->owner) {
+      ok = record_commit(journal->record, journal->run_id, journal->owner, approval_ids,
+                         journal->pending, error);
+    } else if (journal->record) {
       ok = record_append_many(journal->record, journal->run_id, journal->pending, error);
     }
     if (ok) {
-      json_object_put(journal->pending);
-      journal->pending = json_object_new_array();
+      drop_pending(journal);
     }
+  }
+  pthread_mutex_unlock(&journal->lock);
+  return ok;
+}
+
+gboolean journal_flush(Journal *journal, GError **error) {
+  return journal_commit(journal, NULL, error);
+}
+
+gboolean journal_suspend(Journal *journal, const GPtrArray *approvals, const GPtrArray *superseded,
+                         GError **error) {
+  pthread_mutex_lock(&journal->lock);
+  gboolean ok = record_suspend(journal->record, journal->run_id, journal->owner, approvals,
+                               superseded, journal->pending, error);
+  if (ok) {
+    drop_pending(journal);
   }
   pthread_mutex_unlock(&journal->lock);
   return ok;

@@ -4,7 +4,8 @@
 
 JsonObject *execute_outcome_json(const Run *run, const ExecuteOutcome *outcome) {
   static const char *const ALWAYS[] = {"status", "data", "message"};
-  static const char *const WHERE_THERE[] = {"governance_error_code", "error_type", "record_error"};
+  static const char *const WHERE_THERE[] = {"governance_error_code", "error_type", "record_error",
+                                            "approvals", "notice"};
   JsonObject *object = json_object_new_object();
   json_add_text(object, "run_id", run_id(run));
   json_add_text(object, "trace_id", run_trace_id(run));
@@ -18,5 +19,9 @@ JsonObject *execute_outcome_json(const Run *run, const ExecuteOutcome *outcome) 
     }
   }
   json_add_take(object, "workspace_sync", json_object_get(outcome->sync));
+  if (json_get(outcome->observation, "approvals")) { /* what a paused run returns, behaviour 6.1 */
+    json_add_text(object, "session_id", NULL);
+    json_add_text(object, "response", NULL);
+  }
   return object;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run-private.h: what execute.c and run.c share. */
+/* run-private.h: what the files of a run share. */
 #ifndef SANDHOST_RUN_RUN_PRIVATE_H
 #define SANDHOST_RUN_RUN_PRIVATE_H
 
@@ -8,20 +8,46 @@
 #include "run/run.h"
 #include "run/session.h"
 
+typedef struct Heartbeat Heartbeat;
+
 /* Lock order: opening, then copying. Neither is held while a command runs. The locks of this room are pthread's own,
  * which the thread sanitizer sees; it does not see GLib's. */
 struct Run {
   char *id;
   char *trace_id;
+  char *owner; /* owner_...: this attempt's name in the record */
   const Harness *harness;
   Record *record;
   Journal *journal;
   RunHooks hooks;
+  Heartbeat *heartbeat; /* NULL where nothing is recorded */
+  gint lost;            /* atomic: somebody else holds the run */
 
   pthread_mutex_t answering; /* one question at a time */
   pthread_mutex_t opening; /* guards session, and is held while a sandbox is asked about and made */
   Session *session;        /* current one, or NULL */
   pthread_mutex_t copying; /* one copy at a time, so that every command sees a complete one */
+
+  gboolean pauses;         /* an ask that nobody answers waits */
+  char *manifest_digest;   /* what approvals are bound to */
+  JsonObject *decided;     /* approvals of earlier segments; never changed; NULL: none */
+  pthread_mutex_t pausing; /* guards waiting */
+  JsonObject *waiting;     /* array of the asks that this segment has put down */
 };
+
+/* heartbeat.c: tells the record every third of the lease that the run lives, and looks each second whether somebody
+ * else holds it; then *lost is set and cancel (may be NULL) raised. All are borrowed until the end. */
+Heartbeat *heartbeat_start(Record *record, const char *run_id, const char *owner,
+                           gint64 lease_seconds, gint *lost, Cancel *cancel);
+void heartbeat_stop(Heartbeat *take_heartbeat);
+
+/* pause.c. Returns owned. */
+char *pause_manifest_digest(const Config *config);
+/* What was decided about just this ask of this call. */
+GateAnswer pause_recall(const Run *run, const char *call_id, JsonObject *args,
+                        const PolicyRequest *request, const PolicyDecision *decision);
+/* Puts the asks down; the run is paused then. */
+gboolean pause_suspend(Run *run, const char *call_id, JsonObject *args, GPtrArray *requests,
+                       GPtrArray *decisions, GError **error);
 
 #endif

@@ -1,10 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c: the beginning and the end of a run. */
+/* run.c: the beginning and the end of a run, and of each of its segments. */
 #include "run/run.h"
 
 #include "base/clock.h"
 #include "base/ids.h"
 #include "run/run-private.h"
+
+#define DEFAULT_LEASE_SECONDS 60
+
+static gint64 lease_of(const Harness *harness) {
+  return json_get_int(harness->config->agent_config, "run_lease_seconds", DEFAULT_LEASE_SECONDS);
+}
+
+/* A run that is in the record already. Takes the ids. */
+static Run *run_new(const Harness *harness, Record *record, const RunHooks *hooks, char *take_id,
+                    char *take_trace_id, char *take_owner) {
+  Run *run = g_new0(Run, 1);
+  run->id = take_id;
+  run->trace_id = take_trace_id;
+  run->owner = take_owner;
+  run->harness = harness;
+  run->record = record;
+  run->journal = journal_new(record, run->id);
+  run->hooks = *hooks;
+  run->hooks.request = NULL;
+  if (hooks->cancel) {
+    cancel_ref(hooks->cancel);
+  }
+  pthread_mutex_init(&run->answering, NULL);
+  pthread_mutex_init(&run->opening, NULL);
+  pthread_mutex_init(&run->copying, NULL);
+  pthread_mutex_init(&run->pausing, NULL);
+  run->manifest_digest = pause_manifest_digest(harness->config);
+  run->waiting = json_object_new_array();
+  if (record) {
+    journal_set_owner(run->journal, run->owner);
+    run->heartbeat = heartbeat_start(record, run->id, run->owner, lease_of(harness), &run->lost,
+                                     run->hooks.cancel);
+  }
+  return run;
+}
 
 Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GError **error) {
   if (!harness_executes(harness, error)) {
@@ -12,25 +47,41 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
   }
   g_autofree char *id = id_new("run");
   g_autofree char *trace_id = id_new("trace");
+  g_autofree char *owner = id_new("owner");
   if (record) {
     g_autoptr(JsonObject) header = harness_header(harness);
-    if (!record_begin(record, id, trace_id, header, error)) {
+    const RecordLife life = {
+        .owner = owner, .lease_seconds = lease_of(harness), .request = hooks->request};
+    if (!record_begin_life(record, id, trace_id, header, &life, error)) {
       return NULL;
     }
   }
-  Run *run = g_new0(Run, 1);
-  run->id = g_steal_pointer(&id);
-  run->trace_id = g_steal_pointer(&trace_id);
-  run->harness = harness;
-  run->record = record;
-  run->journal = journal_new(record, run->id);
-  run->hooks = *hooks;
-  if (hooks->cancel) {
-    cancel_ref(hooks->cancel);
+  Run *run = run_new(harness, record, hooks, g_steal_pointer(&id), g_steal_pointer(&trace_id),
+                     g_steal_pointer(&owner));
+  run->pauses = record && hooks->request;
+  return run;
+}
+
+Run *run_resume(const Harness *harness, Record *record, const char *run_id, const RunHooks *hooks,
+                GError **error) {
+  if (!harness_executes(harness, error)) {
+    return NULL;
   }
-  pthread_mutex_init(&run->answering, NULL);
-  pthread_mutex_init(&run->opening, NULL);
-  pthread_mutex_init(&run->copying, NULL);
+  g_autofree char *trace_id = id_new("trace");
+  g_autofree char *owner = id_new("owner");
+  if (!record_take(record, run_id, owner, trace_id, lease_of(harness), error)) {
+    return NULL;
+  }
+  /* From here on the run is ours: whatever fails ends it as something that can be resumed. */
+  g_autofree char *id = g_strdup(run_id);
+  Run *run = run_new(harness, record, hooks, g_steal_pointer(&id), g_steal_pointer(&trace_id),
+                     g_steal_pointer(&owner));
+  run->pauses = TRUE;
+  run->decided = record_approvals(record, run->id, TRUE, error);
+  if (!run->decided || !run_sweep_leftovers(harness, run->id, hooks->cancel, NULL, error)) {
+    run_end(run, "interrupted", error && *error ? (*error)->message : NULL, NULL);
+    return NULL;
+  }
   return run;
 }
 
@@ -42,22 +93,50 @@ const char *run_trace_id(const Run *run) {
   return run->trace_id;
 }
 
-gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error) {
-  Run *run = take_run;
-  g_clear_pointer(&run->session, session_unref);
+gboolean run_is_lost(Run *run) {
+  return g_atomic_int_get(&run->lost) != 0;
+}
 
-  gboolean ok = journal_flush(run->journal, error);
-  if (run->record) {
-    ok = record_end(run->record, run->id, status, reason, ok ? error : NULL) && ok;
+static void record_suspended(Run *run) {
+  g_autoptr(JsonObject) waiting = run_waiting(run);
+  JsonObject *ids = json_object_new_array();
+  for (gsize i = 0; i < json_object_array_length(waiting); i++) {
+    json_object_array_add(
+        ids, json_object_get(json_get(json_object_array_get_idx(waiting, i), "approval_id")));
   }
+  JsonObject *facts = json_object_new_object();
+  json_add_text(facts, "cause", "approval");
+  json_add_take(facts, "approval_ids", ids);
+  journal_add(run->journal, "run_suspended", facts, NULL);
+}
 
+static void run_free(Run *run) {
   journal_free(run->journal);
   g_clear_pointer(&run->hooks.cancel, cancel_unref);
   pthread_mutex_destroy(&run->answering);
   pthread_mutex_destroy(&run->opening);
   pthread_mutex_destroy(&run->copying);
+  pthread_mutex_destroy(&run->pausing);
+  json_object_put(run->waiting);
+  json_object_put(run->decided);
+  g_free(run->manifest_digest);
+  g_free(run->owner);
   g_free(run->trace_id);
   g_free(run->id);
   g_free(run);
+}
+
+gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error) {
+  Run *run = take_run;
+  g_clear_pointer(&run->session, session_unref);
+  if (run_is_paused(run)) {
+    record_suspended(run);
+  }
+  gboolean ok = journal_flush(run->journal, error);
+  if (run->record) {
+    ok = record_end_life(run->record, run->id, run->owner, status, reason, ok ? error : NULL) && ok;
+  }
+  heartbeat_stop(g_steal_pointer(&run->heartbeat));
+  run_free(run);
   return ok;
 }

@@ -19,11 +19,28 @@ typedef struct {
   void *user;
   Cancel
       *cancel; /* ends the run; a reference is taken; NULL: it cannot be cancelled from outside */
+  /* What begins this run again in another process, as resume.h says; borrowed while run_start runs. Then a run whose
+   * answer is NULL pauses at an ask, to be decided and resumed later. NULL: an ask that nobody answers is refused. */
+  JsonObject *request;
 } RunHooks;
 
 /* Begins a run and its row in the record (NULL: nothing is recorded). harness and record must outlive it; hooks is
  * copied. Fails when there is no execute tool or the record cannot be written. */
 Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GError **error);
+
+/* Goes on with a waiting or stopped run in a segment of its own, after winning it from whoever else tries, and after
+ * what its last process left behind is removed. hooks->request is ignored: the stored one stays. CONFLICT with the
+ * texts of behaviour 6.6. */
+Run *run_resume(const Harness *harness, Record *record, const char *run_id, const RunHooks *hooks,
+                GError **error);
+
+/* Whether a call met an ask that nobody answered: no more calls are begun, and the run is to be ended with
+ * "awaiting_approval". */
+gboolean run_is_paused(Run *run);
+/* What the run waits for: [behaviour 6.1's approvals]. Returns owned. */
+JsonObject *run_waiting(Run *run);
+/* Whether the run was ended, or taken over, from outside. */
+gboolean run_is_lost(Run *run);
 
 const char *run_id(const Run *run);
 const char *run_trace_id(const Run *run);

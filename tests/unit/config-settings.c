@@ -77,7 +77,8 @@ static void test_all(void) {
       "false, \"record_tool_results\": true, \"record_token_details\": true, \"storage\": "
       "\"auto\", \"storage_path\": \"/s/../t.db\", \"retention_days\": 7, "
       "\"payload_retention_days\": 7, \"max_payload_bytes\": 64000, \"strict\": false, "
-      "\"redact_keys\": [\"token\"]}}}");
+      "\"redact_keys\": [\"token\"], \"keep_output_bytes\": 0, \"retention_max_bytes\": "
+      "5000000}}}");
   g_assert_cmpstr(config->agent_name, ==, "reader");
   g_assert_cmpint(config->tool_call_timeout, ==, 1000);
   g_assert_false(config->enable_workspace_files);
@@ -85,6 +86,9 @@ static void test_all(void) {
   g_assert_cmpstr(config->files_dir, ==, "/tmp");
   g_assert_cmpstr(config->record_path, ==, "/t.db");
   g_assert_cmpint(json_get_int(config->agent_config, "max_steps", 0), ==, 1);
+  g_assert_cmpuint(config->keep_output_bytes, ==, 0);
+  g_assert_cmpint(config->retention_days, ==, 7);
+  g_assert_cmpint(config->retention_max_bytes, ==, 5000000);
 }
 
 static void test_relative_folders(void) {
@@ -161,6 +165,11 @@ static void test_numbers(void) {
        "agent_config.tool_offload.threshold_bytes must be between 0 and 2147483647, got -1"},
       {"\"telemetry_config\": {\"retention_days\": 0}",
        "agent_config.telemetry_config.retention_days must be between 1 and 36500, got 0"},
+      {"\"telemetry_config\": {\"retention_max_bytes\": 999999}",
+       "agent_config.telemetry_config.retention_max_bytes must be between 1000000 and "
+       "9223372036854775807, got 999999"},
+      {"\"telemetry_config\": {\"keep_output_bytes\": -1}",
+       "agent_config.telemetry_config.keep_output_bytes must be between 0 and 1073741824, got -1"},
   };
   fixture_refused("{\"agent_config\": {", "}}", CASES, G_N_ELEMENTS(CASES));
 }
@@ -202,9 +211,12 @@ static void test_other_types(void) {
        "agent_config.telemetry_config.redact_keys must be a list of strings"},
       {"\"telemetry_config\": {\"path\": \"x\"}",
        "agent_config.telemetry_config has unknown keys: path. Allowed keys: capture, "
-       "max_payload_bytes, payload_retention_days, record_inputs, record_model_prompts, "
+       "keep_output_bytes, max_payload_bytes, payload_retention_days, record_inputs, "
+       "record_model_prompts, "
        "record_model_responses, record_outputs, record_token_details, record_tool_results, "
-       "redact_keys, retention_days, storage, storage_path, strict"},
+       "redact_keys, retention_days, retention_max_bytes, storage, storage_path, strict"},
+      {"\"telemetry_config\": {\"keep_output_bytes\": \"1M\"}",
+       "agent_config.telemetry_config.keep_output_bytes must be an integer, got '1M'"},
       {"\"workspace_config\": \"w\"", "agent_config.workspace_config must be an object"},
       {"\"workspace_config\": {\"dir\": \"w\"}",
        "agent_config.workspace_config has unknown keys: dir. Allowed keys: files_dir, "

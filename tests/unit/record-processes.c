@@ -12,9 +12,23 @@
 
 #include "base/clock.h"
 #include "record/record-owner.h"
+#include "record/record-verify.h"
 
 #define PROCESSES 10
 #define EVENTS 200
+
+/* Whoever wrote, and whoever died: the chains of all runs hold. */
+static gboolean is_chained(Record *record) {
+  g_autoptr(JsonObject) all = record_verify_runs(record, NULL);
+  gboolean whole = all && json_object_array_length(json_get(all, "faults")) == 0;
+  JsonObject *ids = json_get(all, "runs");
+  for (gsize i = 0; whole && i < json_object_array_length(ids); i++) {
+    const char *id = json_object_get_string(json_object_array_get_idx(ids, i));
+    g_autoptr(JsonObject) run = record_verify_run(record, id, NULL);
+    whole = g_strcmp0(json_get_text(run, "state"), "whole") == 0;
+  }
+  return whole;
+}
 
 /* In a child: its way to say that something did not hold. */
 static void child_assert(gboolean held) {
@@ -79,6 +93,7 @@ static void test_ten_processes(Place *place, gconstpointer unused) {
   }
 
   g_autoptr(Record) record = open_record(place->path);
+  g_assert_true(is_chained(record));
   for (int i = 0; i < PROCESSES; i++) {
     g_autofree char *id = g_strdup_printf("run_%d", i);
     g_autoptr(JsonObject) run = read_run(record, id);
@@ -182,6 +197,7 @@ static void test_killed(Place *place, gconstpointer unused) {
       g_autoptr(Record) record = open_record(place->path);
       g_autoptr(JsonObject) run = read_run(record, "run_1");
       assert_interrupted(run, told);
+      g_assert_true(is_chained(record));
     }
     g_assert_cmpint(g_unlink(place->path), ==, 0);
   }
@@ -266,6 +282,7 @@ static void test_interrupted_run_ends(Place *place, gconstpointer unused) {
   end_run(record, "run_1", "completed");
   g_autoptr(JsonObject) run = read_run(record, "run_1");
   g_assert_cmpstr(json_get_text(run, "status"), ==, "completed");
+  g_assert_true(is_chained(record));
   record_close(record);
 }
 
@@ -336,6 +353,7 @@ static void fill_disk(const char *folder) {
   json_object_put(run);
   run = record ? record_run(record, "run_1", NULL) : NULL;
   child_assert(run && json_object_array_length(json_get(run, "events")) == 1 + 2 * kept);
+  child_assert(is_chained(record));
 }
 
 static void test_full_disk(Place *place, gconstpointer unused) {

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* approvals.c: sandhost approvals, what waits for a person. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "record/approvals.h"
+
+/* What never leaves the host is of no use to a reader. */
+static JsonObject *told(JsonObject *approval) {
+  static const char *const OURS[] = {"asked", "command_argv_digest", "expires", "created", NULL};
+  JsonObject *object = json_object_new_object();
+  json_object_object_foreach(approval, key, value) {
+    if (!g_strv_contains(OURS, key)) {
+      json_add_take(object, key, json_object_get(value));
+    }
+  }
+  return object;
+}
+
+static void print_json(JsonObject *approvals) {
+  g_autoptr(JsonObject) array = json_object_new_array();
+  for (gsize i = 0; i < json_object_array_length(approvals); i++) {
+    json_object_array_add(array, told(json_object_array_get_idx(approvals, i)));
+  }
+  g_autofree char *text = json_text(array);
+  printf("%s\n", text);
+}
+
+/* In one line: nothing in it moves a cursor. */
+static void print_line(const char *before, const char *text) {
+  g_autofree char *line = g_strdup(text ? text : "");
+  for (char *at = line; *at; at++) {
+    if (g_ascii_iscntrl(*at)) {
+      *at = ' ';
+    }
+  }
+  printf("%s%s\n", before, line);
+}
+
+static const char *target_of(JsonObject *approval) {
+  static const char *const KEYS[] = {"host", "path", "resource", "tool_name"};
+  for (gsize i = 0; i < G_N_ELEMENTS(KEYS); i++) {
+    const char *text = json_get_text(json_get(approval, "target"), KEYS[i]);
+    if (text) {
+      return text;
+    }
+  }
+  return "";
+}
+
+static void print_one(JsonObject *approval) {
+  JsonObject *command = json_get(approval, "command");
+  const char *approver = json_get_text(approval, "approver");
+  printf("%s %s %s\n", json_get_text(approval, "run_id"), json_get_text(approval, "approval_id"),
+         json_get_text(approval, "status"));
+  g_autofree char *asked = g_strdup_printf("%s %s | %s", json_get_text(approval, "capability"),
+                                           target_of(approval), json_get_text(approval, "reason"));
+  print_line("  ", asked);
+  if (command) {
+    g_auto(GStrv) lines = g_strsplit(json_get_text(command, "summary"), "\n", -1);
+    for (char **line = lines; *line; line++) {
+      print_line("  command: ", *line);
+    }
+  }
+  printf("  risk %s, expires %s\n", json_get_text(approval, "risk_level"),
+         json_get_text(approval, "expires_at"));
+  if (approver) {
+    const char *note = json_get_text(approval, "note");
+    g_autofree char *by = g_strdup_printf("%s%s%s", approver, note ? ": " : "", note ? note : "");
+    print_line("  decided by ", by);
+  }
+}
+
+static gboolean list(const char *path, const char *wanted, gboolean all, gboolean json,
+                     GError **error) {
+  g_autoptr(Record) record = NULL;
+  g_autoptr(JsonObject) approvals = NULL;
+  if (!g_file_test(path, G_FILE_TEST_EXISTS) && !wanted) {
+    approvals = json_object_new_array();
+  } else {
+    record = record_open(path, error);
+    g_autofree char *id = record && wanted ? record_resolve(record, wanted, error) : NULL;
+    if (!record || (wanted && !id)) {
+      return FALSE;
+    }
+    approvals = record_approvals(record, id, all, error);
+  }
+  if (!approvals) {
+    return FALSE;
+  }
+  if (json) {
+    print_json(approvals);
+    return TRUE;
+  }
+  for (gsize i = 0; i < json_object_array_length(approvals); i++) {
+    print_one(json_object_array_get_idx(approvals, i));
+  }
+  if (json_object_array_length(approvals) == 0) {
+    fprintf(stderr, "%s\n", all ? "no approval is recorded" : "nothing waits for a decision");
+  }
+  return TRUE;
+}
+
+int cli_approvals(int argc, char **argv) {
+  g_autofree char *record = NULL;
+  gboolean all = FALSE;
+  gboolean json = FALSE;
+  const GOptionEntry entries[] = {
+      {"record", 0, 0, G_OPTION_ARG_FILENAME, &record, "File that keeps the record", "F"},
+      {"all", 'a', 0, G_OPTION_ARG_NONE, &all, "Also those that are decided, used or expired",
+       NULL},
+      {"json", 'j', 0, G_OPTION_ARG_NONE, &json, "Print them as one JSON array", NULL},
+      {0},
+  };
+  if (!cli_parse_mixed(&argc, &argv, "[RUN]",
+                       "Lists what runs wait for; of one run, where its id is given.", entries)) {
+    return EXIT_USAGE;
+  }
+  if (argc > 2) {
+    cli_complain("approvals takes one run, got '%s' too", argv[2]);
+    return EXIT_USAGE;
+  }
+  g_autoptr(GError) error = NULL;
+  if (!record) {
+    record = record_default_path();
+  }
+  return list(record, argc > 1 ? argv[1] : NULL, all, json, &error) ? 0 : cli_fail(error);
+}

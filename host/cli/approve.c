@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* approve.c: sandhost approve and sandhost deny, a person's word about one ask of a run. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "run/resume.h"
+
+typedef struct {
+  char *record;
+  char *approver;
+  char *note;
+  char *arguments;
+} DecideOptions;
+
+static JsonObject *read_arguments(const char *text, GError **error) {
+  g_autoptr(GError) failure = NULL;
+  JsonObject *arguments = json_parse("--arguments", text, strlen(text), &failure);
+  if (failure) {
+    g_propagate_error(error, g_steal_pointer(&failure));
+  } else if (!arguments) {
+    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                        "arguments must be a JSON object with command and timeout");
+  }
+  return arguments;
+}
+
+static gboolean decide(const DecideOptions *options, const char *decision, const char *run,
+                       const char *approval, GError **error) {
+  g_autoptr(JsonObject) arguments = NULL;
+  if (options->arguments && !(arguments = read_arguments(options->arguments, error))) {
+    return FALSE;
+  }
+  g_autofree char *path = options->record ? g_strdup(options->record) : record_default_path();
+  if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND, "No run %s", run);
+    return FALSE;
+  }
+  g_autoptr(Record) record = record_open(path, error);
+  g_autofree char *id = record ? record_resolve(record, run, error) : NULL;
+  if (!id || !resume_decide(record, id, approval, decision, options->approver, options->note,
+                            arguments, NULL, error)) {
+    return FALSE;
+  }
+  printf("%s %s\n", approval, strcmp(decision, "approve") == 0 ? "approved" : "denied");
+  return TRUE;
+}
+
+static int run_decision(int argc, char **argv, const char *decision, const char *summary) {
+  DecideOptions options = {0};
+  const GOptionEntry entries[] = {
+      {"record", 0, 0, G_OPTION_ARG_FILENAME, &options.record, "File that keeps the record", "F"},
+      {"approver", 'a', 0, G_OPTION_ARG_STRING, &options.approver, "Who decides", "NAME"},
+      {"note", 'n', 0, G_OPTION_ARG_STRING, &options.note, "Why; the agent reads it", "TEXT"},
+      {"arguments", 0, 0, G_OPTION_ARG_STRING, &options.arguments,
+       "Allow this call in the place of the one asked about: {\"command\", \"timeout\"}", "JSON"},
+      {0},
+  };
+  int code = EXIT_USAGE;
+  if (cli_parse_mixed(&argc, &argv, "RUN APPROVAL", summary, entries)) {
+    g_autoptr(GError) error = NULL;
+    if (argc != 3) {
+      cli_complain("%s takes a run and an approval; sandhost approvals lists them", argv[0]);
+    } else {
+      code = decide(&options, decision, argv[1], argv[2], &error) ? 0 : cli_fail(error);
+    }
+  }
+  g_free(options.record);
+  g_free(options.approver);
+  g_free(options.note);
+  g_free(options.arguments);
+  return code;
+}
+
+int cli_approve(int argc, char **argv) {
+  return run_decision(argc, argv, "approve",
+                      "Allows once exactly what the run asked about. The decision is final; "
+                      "sandhost resume goes on with the run.");
+}
+
+int cli_deny(int argc, char **argv) {
+  return run_decision(argc, argv, "deny",
+                      "Refuses what the run asked about. The decision is final; sandhost resume "
+                      "goes on with the run, which is told.");
+}

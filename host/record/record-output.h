@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record-output.h: everything that a command printed on one stream, compressed, up to a limit. An
+ * event holds text up to a cap; what it does not hold whole is kept here. Written while the
+ * command runs, in chunks that each are durable at once and can be read alone.
+ */
+#ifndef SANDHOST_RECORD_RECORD_OUTPUT_H
+#define SANDHOST_RECORD_RECORD_OUTPUT_H
+
+#include "record/record.h"
+
+typedef struct RecordOutput RecordOutput;
+
+/* stream is 1 (stdout) or 2 (stderr); most: bytes. Borrows record; copies the ids. Costs nothing
+ * until something is added. One thread at a time. Returns owned. */
+RecordOutput *record_output_new(Record *record, const char *run_id, const char *execution_id,
+                                int stream, guint64 most);
+void record_output_free(RecordOutput *output);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordOutput, record_output_free)
+
+/* Keeps what fits in the limit. What cannot be written is told by record_output_finish. */
+void record_output_add(RecordOutput *output, const void *data, gsize length);
+/* Whether something of it is in the record already. */
+gboolean record_output_is_stored(const RecordOutput *output);
+/* Writes the rest. {bytes, sha256} of what is kept, with error where it could not be written to the end.
+ * Belongs into the metadata of the execution's last event as stdout_kept or stderr_kept, so that the chain
+ * of the events covers it. Returns owned. */
+JsonObject *record_output_finish(RecordOutput *output);
+
+typedef struct {
+  guint64 written; /* bytes that the command printed; 0 where it has not ended */
+  guint64 kept;    /* of them in the record */
+  guint64 given;   /* by this call */
+} RecordOutputFacts;
+
+/* Gives up to limit bytes from offset on to put, in pieces; put returns FALSE to stop. call is a
+ * tool_call_id or an execution_id, a unique beginning of one (at least 8 characters), or the number
+ * of the command within the run, from 1. Errors: NOT_FOUND, CONFIG (several), RECORD. */
+gboolean record_output_read(Record *record, const char *run_id, const char *call, int stream,
+                            guint64 offset, guint64 limit,
+                            gboolean (*put)(void *user, const void *data, gsize length), void *user,
+                            RecordOutputFacts *ret_facts, GError **error);
+
+#endif

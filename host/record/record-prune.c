@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record-prune.c: one transaction for each run, so that nobody waits long; then the file gets smaller. */
+#include "record/record-prune.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "record/record-private.h"
+
+#define PATIENCE (30 * CLOCK_SECOND)
+/* Pages given back in one transaction. */
+#define PAGES_AT_ONCE "2000"
+
+typedef struct {
+  gint64 number;
+  gint64 at; /* when it ended, or began */
+  char *run_id;
+} Candidate;
+
+static void candidate_free(Candidate *candidate) {
+  g_free(candidate->run_id);
+  g_free(candidate);
+}
+
+static int find_candidates(Record *record, gint64 keep, GPtrArray *candidates) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_PRUNABLE, &code);
+  if (!statement) {
+    return code;
+  }
+  sqlite3_bind_int64(statement, 1, keep);
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    Candidate *candidate = g_new0(Candidate, 1);
+    candidate->number = sqlite3_column_int64(statement, 0);
+    candidate->run_id = g_strdup((const char *)sqlite3_column_text(statement, 1));
+    candidate->at = sqlite3_column_int64(statement, 2);
+    g_ptr_array_add(candidates, candidate);
+  }
+  record_done(statement);
+  return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+static int read_number(Record *record, const char *sql, gint64 *ret_number) {
+  sqlite3_stmt *statement = NULL;
+  int code = sqlite3_prepare_v2(record->db, sql, -1, &statement, NULL);
+  if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    *ret_number = sqlite3_column_int64(statement, 0);
+    code = SQLITE_OK;
+  }
+  sqlite3_finalize(statement);
+  return code;
+}
+
+static int read_used(Record *record, gint64 *ret_bytes) {
+  gint64 pages = 0;
+  gint64 unused = 0;
+  gint64 size = 0;
+  int code = read_number(record, "PRAGMA page_count", &pages);
+  code = code == SQLITE_OK ? read_number(record, "PRAGMA freelist_count", &unused) : code;
+  code = code == SQLITE_OK ? read_number(record, "PRAGMA page_size", &size) : code;
+  if (code == SQLITE_OK) {
+    *ret_bytes = (pages - unused) * size;
+  }
+  return code;
+}
+
+/* ---- One run -------------------------------------------------------------------------------------- */
+
+/* Within a transaction. *ret_gone is FALSE when the run has become one that stays. */
+static int remove_run(Record *record, const Candidate *candidate, gboolean *ret_gone) {
+  static const StatementId PARTS[] = {STATEMENT_PRUNE_CHUNKS, STATEMENT_PRUNE_OUTPUTS,
+                                      STATEMENT_PRUNE_EVENTS, STATEMENT_PRUNE_CHAIN,
+                                      STATEMENT_PRUNE_RUN};
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_INSERT_PRUNED, &code);
+  if (!statement) {
+    return code;
+  }
+  sqlite3_bind_int64(statement, 1, candidate->number);
+  sqlite3_bind_int64(statement, 2, clock_wall());
+  code = record_finish(statement);
+  *ret_gone = code == SQLITE_OK && sqlite3_changes(record->db) > 0;
+  for (gsize i = 0; *ret_gone && code == SQLITE_OK && i < G_N_ELEMENTS(PARTS); i++) {
+    if ((statement = record_statement(record, PARTS[i], &code))) {
+      sqlite3_bind_int64(statement, 1, candidate->number);
+      code = record_finish(statement);
+    }
+  }
+  return code;
+}
+
+static int remove_one(Record *record, const Candidate *candidate, gboolean dry,
+                      gboolean *ret_gone) {
+  if (dry) {
+    return remove_run(record, candidate, ret_gone);
+  }
+  int code = record_run_statement(record, STATEMENT_BEGIN);
+  return code == SQLITE_OK ? record_settle(record, remove_run(record, candidate, ret_gone)) : code;
+}
+
+/* ---- All of them ------------------------------------------------------------------------------------ */
+
+static gboolean may_go(const PruneRequest *request, const Candidate *candidate, gint64 used) {
+  if (request->older_than == 0 && request->max_bytes == 0) {
+    return TRUE;
+  }
+  return (request->older_than != 0 && candidate->at < request->older_than) ||
+         (request->max_bytes != 0 && used > request->max_bytes);
+}
+
+static void tell_run(const Candidate *candidate, JsonObject *runs) {
+  g_autofree char *valid = g_utf8_make_valid(candidate->run_id, -1);
+  g_autofree char *at = clock_format(candidate->at);
+  JsonObject *run = json_object_new_object();
+  json_add_text(run, "run_id", valid);
+  json_add_text(run, "ended_at", at);
+  json_object_array_add(runs, run);
+}
+
+static int remove_all(Record *record, const PruneRequest *request, const GPtrArray *candidates,
+                      JsonObject *runs, gint64 *used) {
+  int code = SQLITE_OK;
+  for (guint i = 0; code == SQLITE_OK && i < candidates->len; i++) {
+    const Candidate *candidate = g_ptr_array_index(candidates, i);
+    gboolean gone = FALSE;
+    if (!may_go(request, candidate, *used)) {
+      continue;
+    }
+    code = remove_one(record, candidate, request->dry_run, &gone);
+    if (code == SQLITE_OK && gone) {
+      tell_run(candidate, runs);
+      code = read_used(record, used);
+    }
+  }
+  return code;
+}
+
+/* A file that cannot give pages back one by one is written anew, and then can. */
+static int shrink(Record *record) {
+  gint64 mode = 0;
+  gint64 unused = 0;
+  gint64 before = 0;
+  int code = read_number(record, "PRAGMA auto_vacuum", &mode);
+  record->patience = clock_deadline(PATIENCE);
+  if (code == SQLITE_OK && mode != 2) {
+    code = sqlite3_exec(record->db, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", NULL, NULL, NULL);
+  }
+  code = code == SQLITE_OK ? read_number(record, "PRAGMA freelist_count", &unused) : code;
+  while (code == SQLITE_OK && unused > 0 && unused != before) {
+    before = unused;
+    record->patience = clock_deadline(PATIENCE);
+    code =
+        sqlite3_exec(record->db, "PRAGMA incremental_vacuum(" PAGES_AT_ONCE ")", NULL, NULL, NULL);
+    code = code == SQLITE_OK ? read_number(record, "PRAGMA freelist_count", &unused) : code;
+  }
+  if (code == SQLITE_OK) {
+    record->patience = clock_deadline(CLOCK_SECOND); /* a reader may be there for long */
+    code = sqlite3_exec(record->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+  }
+  return code;
+}
+
+static int prune(Record *record, const PruneRequest *request, JsonObject *runs, gint64 *ret_before,
+                 gint64 *ret_after) {
+  g_autoptr(GPtrArray) candidates = g_ptr_array_new_with_free_func((GDestroyNotify)candidate_free);
+  int code = read_used(record, ret_before);
+  *ret_after = *ret_before;
+  if (code == SQLITE_OK && request->dry_run) {
+    code = record_run_statement(record, STATEMENT_BEGIN);
+  }
+  code = code == SQLITE_OK ? find_candidates(record, request->keep, candidates) : code;
+  if (code == SQLITE_OK) {
+    code = remove_all(record, request, candidates, runs, ret_after);
+  }
+  if (request->dry_run && !sqlite3_get_autocommit(record->db)) {
+    record_run_statement(record, STATEMENT_ROLLBACK);
+  }
+  return code;
+}
+
+JsonObject *record_prune(Record *record, const PruneRequest *request, GError **error) {
+  gint64 before = 0;
+  gint64 after = 0;
+  g_autoptr(JsonObject) result = json_object_new_object();
+  JsonObject *runs = json_object_new_array();
+  json_add_take(result, "runs", runs);
+  pthread_mutex_lock(&record->lock);
+  int code = prune(record, request, runs, &before, &after);
+  if (code != SQLITE_OK) {
+    record_fail(record, "prune", code, error);
+  }
+  int shrunk = code == SQLITE_OK && !request->dry_run && json_object_array_length(runs) > 0
+                   ? shrink(record)
+                   : SQLITE_OK;
+  pthread_mutex_unlock(&record->lock);
+  json_add_int(result, "bytes_before", before);
+  json_add_int(result, "bytes_after", after);
+  json_add_text(result, "warning", shrunk == SQLITE_OK ? NULL : sqlite3_errstr(shrunk));
+  return code == SQLITE_OK ? g_steal_pointer(&result) : NULL;
+}

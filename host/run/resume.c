@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resume.c: a person's decision on its way into the record, and the state of a run's calls as its events tell it. */
+#include "run/resume.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "governance/approvals.h"
+#include "governance/requests.h"
+#include "run/execute.h"
+
+#define MOST_NAME 256 /* bytes */
+#define MOST_NOTE 4096
+#define MOST_TIMEOUT 1000 /* the configuration's own limit holds beside it when the call runs */
+
+/* ---- Deciding ---------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  JsonObject *arguments;
+  char *argv_digest;
+} Edit;
+
+static void put_edit(void *user, JsonObject *approval) {
+  const Edit *edit = user;
+  approval_edit(approval, edit->arguments, edit->argv_digest);
+}
+
+/* The digest that the gate will find when it asks about the edited command. Owned. */
+static char *argv_digest_of(const char *command) {
+  g_autofree char *script = execute_script(command);
+  const char *const argv[] = {"sh", "-c", script, NULL};
+  g_autoptr(PolicyRequest) request = request_command(argv, TRUE);
+  return g_strdup(json_get_text(json_get(request->metadata, "command"), "digest"));
+}
+
+static gboolean refuse(GError **error, const char *text) {
+  g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, text);
+  return FALSE;
+}
+
+static gboolean check_text(const char *what, const char *text, gsize most, GError **error) {
+  gsize length = text ? strnlen(text, most + 1) : 0;
+  if (length > most || (text && !g_utf8_validate(text, (gssize)length, NULL))) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                "%s must be valid UTF-8 of at most %" G_GSIZE_FORMAT " bytes", what, most);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean check_decision(const char *decision, const char *approver, const char *note,
+                               JsonObject *arguments, GError **error) {
+  gboolean approves = g_strcmp0(decision, "approve") == 0;
+  if (!approves && g_strcmp0(decision, "deny") != 0) {
+    return refuse(error, "decision must be 'approve' or 'deny'");
+  }
+  if (!approver || approver[strspn(approver, " \t\r\n")] == '\0') {
+    return refuse(error, "approver is required");
+  }
+  if (arguments && !approves) {
+    return refuse(error, "arguments can only be edited when approving");
+  }
+  return check_text("approver", approver, MOST_NAME, error) &&
+         check_text("note", note, MOST_NOTE, error) &&
+         (!arguments || approval_check_arguments(arguments, MOST_TIMEOUT, error));
+}
+
+gboolean resume_decide(Record *record, const char *run_id, const char *approval_id,
+                       const char *decision, const char *approver, const char *note,
+                       JsonObject *arguments, JsonObject **ret_approval, GError **error) {
+  if (!check_decision(decision, approver, note, arguments, error)) {
+    return FALSE;
+  }
+  g_autofree char *digest = arguments ? argv_digest_of(json_get_text(arguments, "command")) : NULL;
+  Edit edit = {.arguments = arguments, .argv_digest = digest};
+  const RecordDecision stored = {
+      .approve = strcmp(decision, "approve") == 0,
+      .approver = approver,
+      .note = note && *note ? note : NULL,
+      .edit = arguments ? put_edit : NULL,
+      .user = &edit,
+  };
+  return record_decide(record, run_id, approval_id, &stored, ret_approval, error);
+}
+
+/* ---- What remains ------------------------------------------------------------------------------------------------ */
+
+static void call_free(ResumeCall *call) {
+  g_free(call->tool_call_id);
+  json_object_put(call->arguments);
+  json_object_put(call->tag);
+  g_free(call->reported);
+  g_free(call);
+}
+
+static ResumeCall *find(const GPtrArray *calls, const char *id) {
+  for (guint i = calls->len; i-- > 0;) {
+    ResumeCall *call = g_ptr_array_index(calls, i);
+    if (g_strcmp0(call->tool_call_id, id) == 0) {
+      return call;
+    }
+  }
+  return NULL;
+}
+
+static void begin_call(GPtrArray *calls, const char *id, JsonObject *event) {
+  ResumeCall *call = g_new0(ResumeCall, 1);
+  call->tool_call_id = g_strdup(id);
+  call->arguments = json_object_get(json_get(json_get(event, "payload"), "arguments"));
+  call->tag = json_object_get(json_get(json_get(event, "metadata"), "tag"));
+  g_ptr_array_add(calls, call);
+}
+
+static void take_event(GPtrArray *calls, JsonObject *event) {
+  const char *type = json_get_text(event, "type");
+  JsonObject *facts = json_get(event, "metadata");
+  const char *id = json_get_text(facts, "tool_call_id");
+  ResumeCall *call = id ? find(calls, id) : NULL;
+  if (g_strcmp0(type, "tool_call_started") == 0 && id && !call) {
+    begin_call(calls, id, event);
+  } else if (!call) {
+    return;
+  } else if (g_strcmp0(type, "sandbox_exec_started") == 0) {
+    call->remains = REMAINS_UNKNOWN;
+  } else if (g_strcmp0(type, "sandbox_exec_completed") == 0 ||
+             g_strcmp0(type, "sandbox_exec_failed") == 0) {
+    g_free(call->reported);
+    call->reported = g_strdup(strcmp(type, "sandbox_exec_completed") == 0 ? "success" : "error");
+  } else if (g_strcmp0(type, "tool_call_completed") == 0 &&
+             g_strcmp0(json_get_text(facts, "outcome"), "awaiting_approval") != 0) {
+    call->remains = REMAINS_DONE;
+  }
+}
+
+/* The newest edit that a person approved and nobody used yet. */
+static void apply_edits(GPtrArray *calls, JsonObject *approvals) {
+  for (gsize i = 0; i < json_object_array_length(approvals); i++) {
+    JsonObject *approval = json_object_array_get_idx(approvals, i);
+    JsonObject *edited = json_get(approval, "edited_arguments");
+    ResumeCall *call = find(calls, json_get_text(approval, "tool_call_id"));
+    if (edited && call && g_strcmp0(json_get_text(approval, "status"), "approved") == 0) {
+      json_object_put(call->arguments);
+      call->arguments = json_object_get(edited);
+    }
+  }
+}
+
+GPtrArray *resume_calls(JsonObject *run, JsonObject *approvals) {
+  GPtrArray *calls = g_ptr_array_new_with_free_func((GDestroyNotify)call_free);
+  JsonObject *events = json_get(run, "events");
+  for (gsize i = 0; i < json_object_array_length(events); i++) {
+    take_event(calls, json_object_array_get_idx(events, i));
+  }
+  apply_edits(calls, approvals);
+  return calls;
+}
+
+gboolean resume_lost_sandbox(JsonObject *run) {
+  JsonObject *events = json_get(run, "events");
+  for (gsize i = 0; i < json_object_array_length(events); i++) {
+    const char *type = json_get_text(json_object_array_get_idx(events, i), "type");
+    if (g_strcmp0(type, "sandbox_session_created") == 0) {
+      return TRUE;
+    }
+  }
+  return FALSE;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resume.h: what a person decides about a waiting run, and what of a stopped one is still to be done (behaviour 6.3,
+ * 6.6).
+ *
+ * The request that is stored with a run (RunHooks.request) is its door's own matter but for these members: surface
+ * ("exec", "session"), command and timeout (of "exec").
+ */
+#ifndef SANDHOST_RUN_RESUME_H
+#define SANDHOST_RUN_RESUME_H
+
+#include "record/approvals.h"
+
+/* Decides one approval: decision is "approve" or "deny". note, and arguments (the edited call's), may be NULL. Errors: the
+ * texts of behaviour 6.3, as CONFIG, NOT_FOUND and CONFLICT. ret_approval (may be NULL): what it has become; owned. */
+gboolean resume_decide(Record *record, const char *run_id, const char *approval_id,
+                       const char *decision, const char *approver, const char *note,
+                       JsonObject *arguments, JsonObject **ret_approval, GError **error);
+
+typedef enum {
+  REMAINS_AGAIN,   /* it waited, or was never begun: it is to be run */
+  REMAINS_UNKNOWN, /* its command was begun, and its result is not there: never again */
+  REMAINS_DONE,    /* its result is recorded */
+} Remains;
+
+typedef struct {
+  char *tool_call_id;
+  JsonObject *arguments; /* as they are to be run: edited ones where a person edited them */
+  JsonObject *tag;
+  Remains remains;
+  char *reported; /* REMAINS_UNKNOWN: how the command is known to have ended; NULL */
+} ResumeCall;
+
+/* The calls of a run, in order. run is as record_run tells it, approvals as record_approvals does. Returns an owned array
+ * of ResumeCall *, which frees them. */
+GPtrArray *resume_calls(JsonObject *run, JsonObject *approvals);
+
+/* Whether an earlier segment had a sandbox, so that what it held beside the workspace is gone. */
+gboolean resume_lost_sandbox(JsonObject *run);
+
+/* What whoever goes on is told then. */
+#define RESUME_RESET_TEXT                                                                          \
+  "The sandbox was reset when the run resumed: files outside the workspace, installed packages "   \
+  "and running processes are gone."
+
+#endif

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run-approvals.c: what is decided about an ask, once and for good, and who may go on with a run: every refusal in its
+ * own words. */
+#include "base/clock.h"
+#include "governance/approvals.h"
+#include "governance/gate.h"
+#include "governance/requests.h"
+#include "record-fixture.h"
+#include "record/approvals.h"
+#include "run/resume.h"
+
+#define RUN "run_00000000000000000000000000000001"
+#define APPROVAL "approval_00000000000000000000000000000001"
+
+/* A run of this process, with the owner "owner_1". */
+static void begin_life(Record *record, gboolean request) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) header = json_of("{\"agent_name\": \"a\"}");
+  g_autoptr(JsonObject) asked = json_of("{\"surface\": \"exec\", \"command\": \"ls\"}");
+  const RecordLife life = {
+      .owner = "owner_1", .lease_seconds = 60, .request = request ? asked : NULL};
+  record_begin_life(record, RUN, "trace_1", header, &life, &error);
+  g_assert_no_error(error);
+}
+
+/* The ask for a command, waiting for so many seconds. Owned. */
+static JsonObject *ask_for(const char *id, const char *command, gint64 seconds) {
+  const char *const argv[] = {"sh", "-c", command, NULL};
+  g_autoptr(PolicyRequest) request = request_command(argv, TRUE);
+  PolicyDecision decision = {.policy_hash = g_strdup("hash"),
+                             .reason = g_strdup("Who knows."),
+                             .approval_id = g_strdup(id)};
+  g_autoptr(JsonObject) arguments = json_object_new_object();
+  json_add_text(arguments, "command", command);
+  const ApprovalCall call = {.tool_call_id = "call_1",
+                             .arguments = arguments,
+                             .manifest_digest = "manifest",
+                             .now = clock_wall() +
+                                    (seconds - APPROVAL_DEFAULT_SECONDS) * CLOCK_SECOND};
+  JsonObject *approval = approval_new(request, &decision, &call);
+  g_free(decision.policy_hash);
+  g_free(decision.reason);
+  g_free(decision.approval_id);
+  return approval;
+}
+
+static void suspend(Record *record, const char *id, const char *command, gint64 seconds) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) approval = ask_for(id, command, seconds);
+  g_autoptr(JsonObject) events = json_object_new_array();
+  g_autoptr(GPtrArray) approvals = g_ptr_array_new();
+  g_ptr_array_add(approvals, approval);
+  record_suspend(record, RUN, "owner_1", approvals, NULL, events, &error);
+  g_assert_no_error(error);
+}
+
+static void end_waiting(Record *record) {
+  g_autoptr(GError) error = NULL;
+  record_end_life(record, RUN, "owner_1", "awaiting_approval", NULL, &error);
+  g_assert_no_error(error);
+}
+
+static void decide(Record *record, const char *decision, const char *note) {
+  g_autoptr(GError) error = NULL;
+  resume_decide(record, RUN, APPROVAL, decision, "alice", note, NULL, NULL, &error);
+  g_assert_no_error(error);
+}
+
+static void refuse_decision(Record *record, const char *run, const char *approval,
+                            const char *decision, const char *approver, JsonObject *arguments,
+                            int code, const char *text) {
+  g_autoptr(GError) error = NULL;
+  g_assert_false(
+      resume_decide(record, run, approval, decision, approver, NULL, arguments, NULL, &error));
+  g_assert_error(error, SANDHOST_ERROR, code);
+  g_assert_cmpstr(error->message, ==, text);
+}
+
+/* The one approval of the run. Owned. */
+static JsonObject *only_approval(Record *record) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) approvals = record_approvals(record, RUN, TRUE, &error);
+  g_assert_no_error(error);
+  g_assert_cmpuint(json_object_array_length(approvals), ==, 1);
+  return json_object_get(json_object_array_get_idx(approvals, 0));
+}
+
+static void take(Record *record, const char *owner, const char *text) {
+  g_autoptr(GError) error = NULL;
+  gboolean ok = record_take(record, RUN, owner, "trace_2", 60, &error);
+  g_assert_cmpstr(error ? error->message : NULL, ==, text);
+  g_assert_cmpint(ok, ==, text == NULL);
+}
+
+/* Uses the approval for a step of owner_2. */
+static void use(Record *record, const char *owner, const char *text) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GPtrArray) ids = g_ptr_array_new();
+  g_autoptr(JsonObject) events = json_of("[{\"type\": \"sandbox_exec_started\"}]");
+  g_ptr_array_add(ids, (gpointer)(gsize)APPROVAL);
+  gboolean ok = record_commit(record, RUN, owner, ids, events, &error);
+  g_assert_cmpstr(error ? error->message : NULL, ==, text);
+  g_assert_cmpint(ok, ==, text == NULL);
+}
+
+static gsize count_events(Record *record, const char *type) {
+  g_autoptr(JsonObject) run = read_run(record, RUN);
+  JsonObject *events = json_get(run, "events");
+  gsize count = 0;
+  for (gsize i = 0; i < json_object_array_length(events); i++) {
+    count += g_strcmp0(json_get_text(json_object_array_get_idx(events, i), "type"), type) == 0;
+  }
+  return count;
+}
+
+/* ---- The ask ----------------------------------------------------------------------------------------------------- */
+
+static void test_fields(Place *place, gconstpointer unused) {
+  static const char *const FIELDS[] = {
+      "approval_id", "request_digest",  "status",
+      "capability",  "target",          "risk_level",
+      "reason",      "tool_name",       "tool_provider",
+      "tool_server", "tool_call_id",    "arguments_digest",
+      "created_at",  "expires_at",      "approver",
+      "note",        "decided_at",      "edited_arguments",
+      "decision",    "used_at",         "used_for_approval_id",
+      "policy_hash", "manifest_digest", "original_request_digest",
+  };
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, TRUE);
+  suspend(record, APPROVAL, "ls", APPROVAL_DEFAULT_SECONDS);
+  g_autoptr(JsonObject) approval = only_approval(record);
+  for (gsize i = 0; i < G_N_ELEMENTS(FIELDS); i++) {
+    g_assert_true(json_object_object_get_ex(approval, FIELDS[i], NULL));
+  }
+  g_assert_cmpstr(json_get_text(approval, "status"), ==, "pending");
+  g_assert_cmpstr(json_get_text(approval, "run_status"), ==, "running");
+}
+
+static char *digest_for(const char *command, const char *surface) {
+  const char *const argv[] = {"sh", "-c", command, NULL};
+  g_autoptr(PolicyRequest) request = request_command(argv, TRUE);
+  g_autoptr(JsonObject) arguments = json_of("{\"command\": \"same\"}");
+  g_free(request->execution_surface);
+  request->execution_surface = g_strdup(surface);
+  return approval_request_digest(request, arguments);
+}
+
+static void test_digest(void) {
+  g_autofree char *first = digest_for("ls", "sandbox");
+  g_autofree char *same = digest_for("ls", "host");
+  g_autofree char *other = digest_for("ls ", "sandbox");
+  g_assert_cmpstr(first, ==, same); /* the surface is left out on purpose */
+  g_assert_cmpstr(first, !=, other);
+}
+
+static void test_digest_of_role(void) {
+  g_autoptr(JsonObject) object =
+      json_of("{\"network_policy\": {\"default\": \"deny\","
+              " \"allowed_hosts\": [\"a\"], \"denied_hosts\": [\"a\"]}}");
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Manifest) manifest = manifest_new(object, &error);
+  g_assert_no_error(error);
+  g_autoptr(GPtrArray) requests = request_manifest(manifest);
+  g_assert_cmpuint(requests->len, ==, 2);
+  g_autofree char *allowed = approval_request_digest(g_ptr_array_index(requests, 0), NULL);
+  g_autofree char *denied = approval_request_digest(g_ptr_array_index(requests, 1), NULL);
+  g_assert_cmpstr(allowed, !=, denied);
+}
+
+/* ---- The gate ---------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  GString *told;       /* what was recorded */
+  guint suspensions;   /* how often asks were put down */
+  guint asks;          /* how many the last time */
+  const char *recalls; /* the capability about which something was decided; NULL: none */
+  GateVerdict verdict;
+  const char *note;
+} Desk;
+
+static gboolean take_down(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                          GError **error) {
+  Desk *desk = user;
+  (void)error;
+  g_string_append_printf(desk->told, "%s %s %s|", request->capability,
+                         effect_name(decision->effect), decision->reason_code);
+  return TRUE;
+}
+
+static GateAnswer recall(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+  const Desk *desk = user;
+  (void)decision;
+  if (g_strcmp0(desk->recalls, request->capability) != 0) {
+    return (GateAnswer){.verdict = GATE_NOTHING};
+  }
+  return (GateAnswer){.verdict = desk->verdict,
+                      .approval_id = g_strdup(APPROVAL),
+                      .by = g_strdup("alice"),
+                      .text = g_strdup(desk->note)};
+}
+
+static gboolean put_down(void *user, GPtrArray *requests, GPtrArray *decisions, GError **error) {
+  Desk *desk = user;
+  (void)error;
+  g_assert_cmpuint(requests->len, ==, decisions->len);
+  for (guint i = 0; i < decisions->len; i++) {
+    const PolicyDecision *decision = g_ptr_array_index(decisions, i);
+    g_assert_nonnull(decision->approval_id);
+  }
+  desk->suspensions++;
+  desk->asks = decisions->len;
+  return TRUE;
+}
+
+/* Asks about two things that the policy asks about. Returns the error's text, owned; NULL: allowed. */
+static char *ask_gate(Desk *desk, gboolean fails, int *ret_code) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) object = json_of("{\"mode\": \"interactive\", \"rules\": {}}");
+  g_autoptr(Policy) policy = policy_new(object, &error);
+  g_assert_no_error(error);
+  const GateHooks hooks = {
+      .user = desk, .record = take_down, .recall = recall, .suspend = put_down};
+  g_autoptr(Gate) gate = gate_new(policy, &hooks, TRUE, fails);
+  g_autoptr(GPtrArray) requests =
+      g_ptr_array_new_with_free_func((GDestroyNotify)policy_request_free);
+  g_ptr_array_add(requests, policy_request_new("a.one", RISK_LOW));
+  g_ptr_array_add(requests, policy_request_new("a.two", RISK_LOW));
+  gboolean ok = gate_authorize(gate, requests, NULL, &error);
+  *ret_code = ok ? -1 : error->code;
+  return ok ? NULL : g_strdup(error->message);
+}
+
+static void check_gate(Desk desk, gboolean fails, int code, const char *text, guint suspensions,
+                       guint asks, const char *told) {
+  int got = 0;
+  desk.told = g_string_new(NULL);
+  g_autofree char *message = ask_gate(&desk, fails, &got);
+  g_assert_cmpstr(message, ==, text);
+  g_assert_cmpint(got, ==, code);
+  g_assert_cmpuint(desk.suspensions, ==, suspensions);
+  g_assert_cmpuint(desk.asks, ==, asks);
+  g_assert_cmpstr(desk.told->str, ==, told);
+  g_string_free(desk.told, TRUE);
+}
+
+#define BOTH_ASKS "a.one ask unknown_capability|a.two ask unknown_capability|"
+
+static void test_gate_suspends_once(void) {
+  check_gate((Desk){0}, FALSE, SANDHOST_ERROR_APPROVAL_REQUIRED,
+             "Unknown capability requires approval.", 1, 2, BOTH_ASKS);
+}
+
+static void test_gate_fails(void) {
+  check_gate((Desk){.recalls = "a.one", .verdict = GATE_APPROVED}, TRUE,
+             SANDHOST_ERROR_APPROVAL_REQUIRED, "Unknown capability requires approval.", 0, 0,
+             BOTH_ASKS);
+}
+
+static void test_gate_recalls(void) {
+  /* What is decided is not asked again; the rest waits. */
+  check_gate((Desk){.recalls = "a.one", .verdict = GATE_APPROVED}, FALSE,
+             SANDHOST_ERROR_APPROVAL_REQUIRED, "Unknown capability requires approval.", 1, 1,
+             BOTH_ASKS "a.one allow approved|");
+  check_gate((Desk){.recalls = "a.one", .verdict = GATE_DENIED, .note = "not now"}, FALSE,
+             SANDHOST_ERROR_POLICY_DENIED, "Denied by alice: not now", 0, 0,
+             BOTH_ASKS "a.one deny denied|");
+  check_gate((Desk){.recalls = "a.two", .verdict = GATE_DENIED}, FALSE,
+             SANDHOST_ERROR_POLICY_DENIED, "Denied by alice", 0, 0, BOTH_ASKS "a.two deny denied|");
+  check_gate((Desk){.recalls = "a.one", .verdict = GATE_EXPIRED, .note = "noon"}, FALSE,
+             SANDHOST_ERROR_APPROVAL_EXPIRED,
+             "The approval expired at noon before anybody decided.", 0, 0,
+             BOTH_ASKS "a.one deny expired_policy|");
+}
+
+/* ---- Deciding ---------------------------------------------------------------------------------------------------- */
+
+static void test_bad_decisions(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  g_autoptr(JsonObject) edited = json_of("{\"command\": \"true\"}");
+  begin_life(record, TRUE);
+  suspend(record, APPROVAL, "ls", 100);
+  refuse_decision(record, RUN, APPROVAL, "maybe", "alice", NULL, SANDHOST_ERROR_CONFIG,
+                  "decision must be 'approve' or 'deny'");
+  refuse_decision(record, RUN, APPROVAL, "approve", NULL, NULL, SANDHOST_ERROR_CONFIG,
+                  "approver is required");
+  refuse_decision(record, RUN, APPROVAL, "approve", " ", NULL, SANDHOST_ERROR_CONFIG,
+                  "approver is required");
+  refuse_decision(record, RUN, APPROVAL, "deny", "alice", edited, SANDHOST_ERROR_CONFIG,
+                  "arguments can only be edited when approving");
+  refuse_decision(record, "run_x", APPROVAL, "approve", "alice", NULL, SANDHOST_ERROR_NOT_FOUND,
+                  "No run run_x");
+  refuse_decision(record, RUN, "approval_x", "approve", "alice", NULL, SANDHOST_ERROR_NOT_FOUND,
+                  "No approval approval_x on run " RUN);
+  g_autoptr(JsonObject) approval = only_approval(record);
+  g_assert_cmpstr(json_get_text(approval, "status"), ==, "pending");
+}
+
+static void test_bad_arguments(Place *place, gconstpointer unused) {
+  static const struct {
+    const char *json;
+    const char *text;
+  } CASES[] = {
+      {"[]", "arguments must be a JSON object with command and timeout"},
+      {"{\"command\": \"a\", \"cmd\": 1}",
+       "arguments has the unknown key 'cmd'; execute takes command and timeout"},
+      {"{\"timeout\": 3}", "arguments.command must be a non-empty string"},
+      {"{\"command\": \" \"}", "arguments.command must be a non-empty string"},
+      {"{\"command\": \"a\", \"timeout\": 0}", "arguments.timeout must be between 1 and 1000"},
+      {"{\"command\": \"a\", \"timeout\": \"3\"}", "arguments.timeout must be between 1 and 1000"},
+  };
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, TRUE);
+  suspend(record, APPROVAL, "ls", 100);
+  for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
+    g_autoptr(JsonObject) arguments = json_of(CASES[i].json);
+    refuse_decision(record, RUN, APPROVAL, "approve", "alice", arguments, SANDHOST_ERROR_CONFIG,
+                    CASES[i].text);
+  }
+}
+
+static void test_final(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, TRUE);
+  suspend(record, APPROVAL, "ls", 100);
+  decide(record, "deny", "no");
+  refuse_decision(record, RUN, APPROVAL, "approve", "bob", NULL, SANDHOST_ERROR_CONFLICT,
+                  "Approval " APPROVAL " is already denied");
+  g_autoptr(JsonObject) approval = only_approval(record);
+  g_assert_cmpstr(json_get_text(approval, "approver"), ==, "alice");
+  g_assert_cmpstr(json_get_text(approval, "note"), ==, "no");
+  g_assert_cmpuint(count_events(record, "approval_resolved"), ==, 1);
+}
+
+static void test_expired(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, TRUE);
+  suspend(record, APPROVAL, "ls", -1);
+  g_autoptr(JsonObject) approval = only_approval(record);
+  g_assert_cmpstr(json_get_text(approval, "status"), ==, "expired");
+  g_autofree char *text =
+      g_strdup_printf("Approval " APPROVAL " expired at %s", json_get_text(approval, "expires_at"));
+  for (int i = 0; i < 2; i++) { /* also once it is written down as that */
+    refuse_decision(record, RUN, APPROVAL, "approve", "alice", NULL, SANDHOST_ERROR_CONFLICT, text);
+  }
+  g_assert_cmpuint(count_events(record, "approval_resolved"), ==, 1);
+  end_waiting(record);
+  take(record, "owner_2", NULL); /* the run is not stranded */
+}
+
+static void test_edited(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) edited = json_of("{\"command\": \"-ls\"}");
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, TRUE);
+  suspend(record, APPROVAL, "rm", 100);
+  resume_decide(record, RUN, APPROVAL, "approve", "alice", NULL, edited, NULL, &error);
+  g_assert_no_error(error);
+
+  const char *const argv[] = {"sh", "-c", " -ls", NULL}; /* as execute makes it */
+  g_autoptr(PolicyRequest) request = request_command(argv, TRUE);
+  g_autofree char *digest = approval_request_digest(request, edited);
+  g_autoptr(JsonObject) approval = only_approval(record);
+  g_assert_cmpstr(json_get_text(approval, "request_digest"), ==, digest);
+  g_assert_cmpstr(json_get_text(approval, "original_request_digest"), !=, digest);
+}
+
+/* ---- Using ------------------------------------------------------------------------------------------------------- */
+
+static void test_used_once(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, TRUE);
+  suspend(record, APPROVAL, "ls", 100);
+  use(record, "owner_1", "Approval " APPROVAL " is already pending");
+  decide(record, "approve", NULL);
+  end_waiting(record);
+  take(record, "owner_2", NULL);
+  use(record, "owner_1", "Run " RUN " was taken over by another process");
+  use(record, "owner_2", NULL);
+  use(record, "owner_2", "Approval " APPROVAL " is already used");
+  g_assert_cmpuint(count_events(record, "sandbox_exec_started"), ==, 1);
+  refuse_decision(record, RUN, APPROVAL, "deny", "bob", NULL, SANDHOST_ERROR_CONFLICT,
+                  "Approval " APPROVAL " is already used");
+}
+
+/* ---- Going on ---------------------------------------------------------------------------------------------------- */
+
+static void test_resume_refusals(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  take(record, "owner_2", "No run " RUN);
+  begin_life(record, TRUE);
+  take(record, "owner_2", "Run " RUN " is running in another process (its heartbeat is current)");
+  suspend(record, APPROVAL, "ls", 100);
+  suspend(record, "approval_2", "ls", 100);
+  end_waiting(record);
+  take(record, "owner_2", "Run " RUN " is still waiting for approval: " APPROVAL ", approval_2");
+  decide(record, "approve", NULL);
+  take(record, "owner_2", "Run " RUN " is still waiting for approval: approval_2");
+  g_autoptr(GError) error = NULL;
+  resume_decide(record, RUN, "approval_2", "deny", "bob", NULL, NULL, NULL, &error);
+  g_assert_no_error(error);
+  take(record, "owner_2", NULL);
+  take(record, "owner_3", "Run " RUN " is running in another process (its heartbeat is current)");
+  record_end_life(record, RUN, "owner_2", "completed", NULL, &error);
+  g_assert_no_error(error);
+  take(record, "owner_3", "Run " RUN " is completed; only a waiting or stopped run can resume");
+}
+
+static void test_no_request(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, FALSE);
+  end_waiting(record);
+  take(record, "owner_2", "Run " RUN " cannot be resumed: its request was never stored");
+}
+
+static void test_lapsed_lease(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) header = json_of("{\"agent_name\": \"a\"}");
+  g_autoptr(JsonObject) request = json_of("{\"surface\": \"exec\"}");
+  g_autoptr(Record) record = open_record(place->path);
+  const RecordLife life = {.owner = "owner_1", .lease_seconds = 0, .request = request};
+  record_begin_life(record, RUN, "trace_1", header, &life, &error);
+  g_assert_no_error(error);
+  take(record, "owner_2", NULL);
+  g_autoptr(JsonObject) run = read_run(record, RUN);
+  g_assert_cmpstr(json_get_text(json_get(event_at(run, 1), "metadata"), "cause"), ==,
+                  "recovered_after_lapsed_lease");
+
+  /* Who held it before learns of it, and writes no more. */
+  gboolean held = TRUE;
+  record_heartbeat(record, RUN, "owner_1", TRUE, &held, &error);
+  g_assert_no_error(error);
+  g_assert_false(held);
+  g_assert_false(record_end_life(record, RUN, "owner_1", "completed", NULL, &error));
+  g_assert_cmpstr(error->message, ==, "Run " RUN " was taken over by another process");
+}
+
+static void test_abandoned(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  gboolean changed = FALSE;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, TRUE);
+  suspend(record, APPROVAL, "ls", 100);
+  end_waiting(record);
+  record_abandon(record, RUN, "timeout", "too long", &changed, &error);
+  g_assert_no_error(error);
+  g_assert_true(changed);
+  record_abandon(record, RUN, "failed", "again", &changed, &error);
+  g_assert_no_error(error);
+  g_assert_false(changed);
+  g_autoptr(JsonObject) life = record_life(record, RUN, &error);
+  g_assert_no_error(error);
+  g_assert_cmpstr(json_get_text(life, "status"), ==, "timeout");
+  assert_json(json_get(life, "error"), "{\"type\":\"RunEndedOutside\",\"message\":\"too long\"}");
+  g_autoptr(JsonObject) waiting = record_approvals(record, NULL, FALSE, &error);
+  assert_json(waiting, "[]");
+}
+
+/* ---- What remains ------------------------------------------------------------------------------------------------ */
+
+static void check_remains(const char *events, Remains remains, const char *reported) {
+  g_autofree char *text = g_strdup_printf(
+      "{\"events\": [{\"type\": \"tool_call_started\", \"metadata\": {\"tool_call_id\": \"c\","
+      " \"tag\": 7}, \"payload\": {\"arguments\": {\"command\": \"ls\"}}}%s]}",
+      events);
+  g_autoptr(JsonObject) run = json_of(text);
+  g_autoptr(JsonObject) approvals = json_of("[]");
+  g_autoptr(GPtrArray) calls = resume_calls(run, approvals);
+  g_assert_cmpuint(calls->len, ==, 1);
+  const ResumeCall *call = g_ptr_array_index(calls, 0);
+  g_assert_cmpint(call->remains, ==, remains);
+  g_assert_cmpstr(call->reported, ==, reported);
+  g_assert_cmpint(json_object_get_int(call->tag), ==, 7);
+}
+
+static void test_remains(void) {
+#define EVENT(type, rest)                                                                          \
+  ", {\"type\": \"" type "\", \"metadata\": {\"tool_call_id\": \"c\"" rest "}}"
+  check_remains("", REMAINS_AGAIN, NULL);
+  check_remains(EVENT("tool_call_completed", ", \"outcome\": \"awaiting_approval\""), REMAINS_AGAIN,
+                NULL);
+  check_remains(EVENT("sandbox_exec_started", ""), REMAINS_UNKNOWN, NULL);
+  check_remains(EVENT("sandbox_exec_started", "") EVENT("sandbox_exec_failed", ""), REMAINS_UNKNOWN,
+                "error");
+  check_remains(EVENT("sandbox_exec_started", "") EVENT("sandbox_exec_completed", ""),
+                REMAINS_UNKNOWN, "success");
+  check_remains(EVENT("sandbox_exec_started", "")
+                    EVENT("tool_call_completed", ", \"outcome\": \"success\""),
+                REMAINS_DONE, NULL);
+#undef EVENT
+}
+
+int main(int argc, char **argv) {
+  g_test_init(&argc, &argv, NULL);
+#define ADD(name, function)                                                                        \
+  g_test_add("/run/approvals/" name, Place, NULL, place_make, function, place_remove)
+  ADD("fields", test_fields);
+  g_test_add_func("/run/approvals/digest", test_digest);
+  g_test_add_func("/run/approvals/digest-of-role", test_digest_of_role);
+  g_test_add_func("/run/approvals/gate-suspends-once", test_gate_suspends_once);
+  g_test_add_func("/run/approvals/gate-fails", test_gate_fails);
+  g_test_add_func("/run/approvals/gate-recalls", test_gate_recalls);
+  ADD("bad-decisions", test_bad_decisions);
+  ADD("bad-arguments", test_bad_arguments);
+  ADD("final", test_final);
+  ADD("expired", test_expired);
+  ADD("edited", test_edited);
+  ADD("used-once", test_used_once);
+  ADD("resume-refusals", test_resume_refusals);
+  ADD("no-request", test_no_request);
+  ADD("lapsed-lease", test_lapsed_lease);
+  ADD("abandoned", test_abandoned);
+  g_test_add_func("/run/approvals/remains", test_remains);
+  return g_test_run();
+}
