@@ -10,7 +10,7 @@
 #define SANDHOST_BUBBLEWRAP_SECCOMP_H
 
 /* Makes the filter as bwrap --seccomp reads it, in sealed memory. Returns a descriptor, the caller's, or
- * a negative errno. Takes about a millisecond. */
+ * a negative errno. */
 int seccomp_filter_new(void);
 
 /* Opens it for one bwrap, which reads from where a descriptor stands. Returns a descriptor, the caller's,

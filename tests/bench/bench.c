@@ -14,52 +14,13 @@
 
 #include "base/clock.h"
 #include "floors.h"
+#include "ratio.h"
 #include "record/record.h"
 #include "run/execute.h"
 
 static guint rounds = 60;
 static const char *folder; /* scratch, removed at the end */
 static const char *program = TEST_BUILD_DIR "/bin/sandhost";
-
-/* ---- Sampling ----------------------------------------------------------------------------------------------------- */
-
-typedef gint64 (*Sample)(void *user);
-
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a;
-  double y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *values, guint count) {
-  qsort(values, count, sizeof *values, compare);
-  return values[count / 2];
-}
-
-/* One line of the table. */
-static void compare_pair(const char *what, Sample ours, void *our_user, Sample base,
-                         void *base_user, double goal, guint times) {
-  g_autofree double *mine = g_new0(double, times);
-  g_autofree double *floors = g_new0(double, times);
-  g_autofree double *ratios = g_new0(double, times);
-  ours(our_user);
-  base(base_user);
-  for (guint i = 0; i < times; i++) {
-    gint64 a = ours(our_user);
-    gint64 b = base(base_user);
-    if (a < 0 || b < 0) {
-      printf("%-58s failed\n", what);
-      return;
-    }
-    mine[i] = (double)a / 1e6;
-    floors[i] = (double)b / 1e6;
-    ratios[i] = (double)a / (double)b;
-  }
-  double ratio = median(ratios, times);
-  printf("%-58s %8.3f %8.3f %6.2f  <= %.2f  %s\n", what, median(mine, times), median(floors, times),
-         ratio, goal, ratio <= goal ? "ok" : "MISSED");
-  fflush(stdout);
-}
 
 /* ---- Floors ---------------------------------------------------------------------------------------------------------- */
 
@@ -247,10 +208,10 @@ static void bench_workspace(void) {
   g_autofree char *to = g_build_filename(folder, "floor", NULL);
   Folders in = {.files = files, .copy = to};
   Folders out = {.files = files, .copy = copy};
-  compare_pair("500 files, 20 MB in / read, tar and write them", files_in, &in, copy_floor, &in,
-               1.5, MAX(rounds / 6, 3));
-  compare_pair("500 files, 20 MB out / read, tar and write them", files_out, &out, copy_floor, &in,
-               1.5, MAX(rounds / 6, 3));
+  ratio_compare("500 files, 20 MB in / read, tar and write them", (Meter){files_in, &in},
+                (Meter){copy_floor, &in}, 1.5, MAX(rounds / 6, 3));
+  ratio_compare("500 files, 20 MB out / read, tar and write them", (Meter){files_out, &out},
+                (Meter){copy_floor, &in}, 1.5, MAX(rounds / 6, 3));
 
   Subject subject = {0};
   subject_open(&subject, many);
@@ -267,10 +228,10 @@ static void bench_workspace(void) {
         (double)(execute_line(subject.run, "true") - execute_line(nothing.run, "true")) / 1e6;
     walks[i] = (double)walk_floor(many) / 1e6;
   }
-  double ours = median(extra, times);
-  double walk = median(walks, times);
+  double ours = ratio_median(extra, times);
+  double walk = ratio_median(walks, times);
   /* Both sides are walked: the workspace before the command, the sandbox after it. */
-  printf("%-58s %8.3f %8.3f %6.2f  <= %.2f  %s\n",
+  printf("%-62s %9.3f %9.3f %7.2f  <= %.2f  %s\n",
          "nothing changed in 10,000 files / two bare stat walks", ours, 2 * walk, ours / (2 * walk),
          2.0, ours <= 4 * walk ? "ok" : "MISSED");
   subject_close(&subject);
@@ -327,7 +288,8 @@ static gint64 bare_crowd(void *user) {
 static void print_memory(void) {
   static const char GIGABYTES[] = "head -c 2000000000 /dev/zero";
   int status = 0;
-  g_autofree char *record = g_build_filename(folder, "record.db", NULL);
+  /* One of their own: what follows must not have a long record to write to. */
+  g_autofree char *record = g_build_filename(folder, "gigabytes.db", NULL);
   const char *const argv[] = {program,     "exec", "-q", "--json",  "--record", record,
                               "--timeout", "120",  "--", GIGABYTES, NULL};
   const char *const live[] = {program,     "exec", "-q", "--record", record,
@@ -336,14 +298,154 @@ static void print_memory(void) {
   gint64 from = clock_now();
   gint64 shown = floor_peak_memory(live, &status);
   gint64 took = clock_now() - from;
-  printf("%-58s %8.1f MB (goal < 16)\n", "host memory while a command prints 2 GB, result kept",
-         (double)kept / 1e6);
-  printf("%-58s %8.1f MB (goal < 16)\n", "host memory while a command prints 2 GB, shown live",
-         (double)shown / 1e6);
-  printf("%-58s %8.0f MB/s\n", "2 GB of output to this side", 2e9 / ((double)took / 1e9) / 1e6);
+  ratio_print_figure("host memory while a command prints 2 GB, result kept", (double)kept / 1e6,
+                     "MB", 16);
+  ratio_print_figure("host memory while a command prints 2 GB, shown live", (double)shown / 1e6,
+                     "MB", 16);
+  ratio_print_figure("2 GB of output to this side", 2e9 / ((double)took / 1e9) / 1e6, "MB/s", 0);
   struct stat facts;
   if (stat(TEST_GUEST_DIR "/sandhost-guest-x86_64", &facts) == 0) {
-    printf("%-58s %8.3f MB (goal < 1.5)\n", "size of the guest", (double)facts.st_size / 1e6);
+    ratio_print_figure("size of the guest", (double)facts.st_size / 1e3, "KB", 1500);
+  }
+}
+
+/* ---- Memory of sessions ------------------------------------------------------------------------------------------------ */
+
+static void bench_sessions(void) {
+  static const char WHAT[] = "50 sessions of one process: its own memory for each";
+  g_autofree char *empty = g_build_filename(folder, "none", NULL);
+  Subject first = {0};
+  subject_open(&first, empty);
+  execute_line(first.run, "true");
+  Sandbox *crowd[CROWD] = {NULL};
+  const CallScope scope = {.deadline = G_MAXINT64};
+  guint count = 0;
+  gint64 before = ratio_own_memory();
+  for (; count < CROWD; count++) {
+    g_autofree char *key = g_strdup_printf("sandbox_session%u", count);
+    crowd[count] = sandbox_create(first.harness->instance, first.harness->config->manifest, key,
+                                  "run_bench", &scope, NULL);
+    Subject mine = {.sandbox = crowd[count]};
+    if (!crowd[count] || bare_command(&mine) < 0) {
+      break;
+    }
+  }
+  gint64 after = ratio_own_memory();
+  if (count < CROWD) {
+    ratio_leave_out(WHAT, "a sandbox could not be made");
+  } else {
+    ratio_print_figure(WHAT, (double)(after - before) / 1024 / CROWD, "KB", 20);
+  }
+  for (guint i = 0; i < CROWD && crowd[i]; i++) {
+    sandbox_end(crowd[i], NULL);
+  }
+  subject_close(&first);
+}
+
+/* ---- Beside @anthropic-ai/sandbox-runtime ------------------------------------------------------------------------------ */
+
+/* Writes a file into the scratch folder; its path is owned. */
+static char *scratch_file(const char *name, const char *content) {
+  char *path = g_build_filename(folder, name, NULL);
+  g_file_set_contents(path, content, -1, NULL);
+  return path;
+}
+
+/* The median of a command in an open session of its library, as it says on stdout in milliseconds; below 0: it does
+ * not. */
+static double runtime_command(const char *package) {
+  static const char SCRIPT[] =
+      "import { spawn } from 'node:child_process';\n"
+      "const { SandboxManager } = await import(process.argv[2] + '/dist/index.js');\n"
+      "await SandboxManager.initialize({network: {allowedDomains: [], deniedDomains: []},\n"
+      "  filesystem: {denyRead: [], allowWrite: ['.'], denyWrite: []}});\n"
+      "const times = [];\n"
+      "for (let i = 0; i < 16; i++) {\n"
+      "  const from = performance.now();\n"
+      "  const line = await SandboxManager.wrapWithSandbox('true');\n"
+      "  const code = await new Promise((done) =>\n"
+      "    spawn(line, {shell: true, stdio: 'ignore'}).on('exit', done));\n"
+      "  if (code !== 0) process.exit(1);\n"
+      "  if (i > 0) times.push(performance.now() - from);\n"
+      "}\n"
+      "console.log(times.sort((a, b) => a - b)[7]);\n"
+      "await SandboxManager.reset();\n"
+      "process.exit(0);\n";
+  g_autofree char *script = scratch_file("each.mjs", SCRIPT);
+  g_autofree char *out = NULL;
+  const char *argv[] = {"node", script, package, NULL};
+  union {
+    const char **given;
+    char **wanted; /* GLib does not write to them */
+  } words = {.given = argv};
+  int status = 0;
+  if (!g_spawn_sync(NULL, words.wanted, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL,
+                    NULL, NULL, &out, NULL, &status, NULL) ||
+      status != 0) {
+    return -1;
+  }
+  return g_ascii_strtod(out, NULL);
+}
+
+typedef struct {
+  const char *package; /* NULL: reason says why there is none */
+  const char *reason;
+  char *record;
+  char *cli;
+  char *settings;
+  const char *ours[8];
+  const char *theirs[6];
+} Beside;
+
+static void beside_init(Beside *beside) {
+  const char *reason = g_getenv("SANDHOST_BENCH_NO_RUNTIME");
+  beside->package = g_getenv("SANDHOST_BENCH_RUNTIME");
+  beside->reason = reason ? reason : "./bench installs it";
+  beside->record = g_build_filename(folder, "runtime.db", NULL);
+  beside->cli = g_build_filename(beside->package ? beside->package : "", "dist", "cli.js", NULL);
+  beside->settings =
+      scratch_file("runtime.json", "{\"network\": {\"allowedDomains\": [], \"deniedDomains\": []}, "
+                                   "\"filesystem\": {\"denyRead\": [], \"allowWrite\": [\".\"], "
+                                   "\"denyWrite\": []}}");
+  const char *const ours[] = {program,        "exec", "-q",   "--record",
+                              beside->record, "--",   "true", NULL};
+  const char *const theirs[] = {"node", beside->cli, "--settings", beside->settings, "true", NULL};
+  memcpy(beside->ours, ours, sizeof ours);
+  memcpy(beside->theirs, theirs, sizeof theirs);
+}
+
+static void beside_clear(Beside *beside) {
+  g_free(beside->record);
+  g_free(beside->cli);
+  g_free(beside->settings);
+}
+
+/* First of all, as print_memory. */
+static void print_peaks(const Beside *beside) {
+  int status = 0;
+  ratio_print_figure("one command, whole process: peak memory of sandhost",
+                     (double)floor_peak_memory(beside->ours, &status) / 1e6, "MB", 0);
+  if (beside->package) {
+    ratio_print_figure("one command, whole process: peak memory of sandbox-runtime",
+                       (double)floor_peak_memory(beside->theirs, &status) / 1e6, "MB", 0);
+  }
+}
+
+static void bench_runtime(Beside *beside) {
+  static const char WHOLE[] = "sandhost exec -- true, whole process / sandbox-runtime";
+  static const char EACH[] = "sandbox-runtime's library, each command";
+  if (!beside->package) {
+    ratio_leave_out(WHOLE, beside->reason);
+    ratio_leave_out(EACH, beside->reason);
+    return;
+  }
+  ratio_compare(WHOLE, (Meter){exec_process, beside->ours}, (Meter){exec_process, beside->theirs},
+                0, MAX(rounds / 6, 3));
+  double each = runtime_command(beside->package);
+  if (each < 0) {
+    ratio_leave_out(EACH, "it failed");
+  } else {
+    ratio_print_figure(EACH, each, "ms", 0);
   }
 }
 
@@ -359,16 +461,16 @@ static void bench_commands(void) {
                                    "sandbox_bench", "run_bench", &scope, NULL);
   g_assert_nonnull(subject.sandbox);
 
-  compare_pair("sandhost exec -- true / bwrap true + sh -c true", exec_process, process_words,
-               bwrap_and_spawn, NULL, 3.0, rounds);
-  compare_pair("command in an open sandbox / sh -c true", bare_command, &subject, spawn_floor,
-               sh_true, 1.3, rounds * 3);
-  compare_pair("the same with policy, sync and record / sh -c true", whole_command, &subject,
-               spawn_floor, sh_true, 2.5, rounds * 3);
-  compare_pair("open a sandbox / bwrap true", open_and_end, &subject, spawn_floor, bwrap_true, 1.6,
-               rounds);
-  compare_pair("50 sandboxes at once, a command each / 50 bare ones", crowd, &subject, bare_crowd,
-               NULL, 1.3, MAX(rounds / 6, 3));
+  ratio_compare("sandhost exec -- true / bwrap true + sh -c true",
+                (Meter){exec_process, process_words}, (Meter){bwrap_and_spawn, NULL}, 3.0, rounds);
+  ratio_compare("command in an open sandbox / sh -c true", (Meter){bare_command, &subject},
+                (Meter){spawn_floor, sh_true}, 1.3, rounds * 3);
+  ratio_compare("the same with policy, sync and record / sh -c true",
+                (Meter){whole_command, &subject}, (Meter){spawn_floor, sh_true}, 2.5, rounds * 3);
+  ratio_compare("open a sandbox / bwrap true", (Meter){open_and_end, &subject},
+                (Meter){spawn_floor, bwrap_true}, 1.6, rounds);
+  ratio_compare("50 sandboxes at once, a command each / 50 bare ones", (Meter){crowd, &subject},
+                (Meter){bare_crowd, NULL}, 1.3, MAX(rounds / 6, 3));
   sandbox_end(subject.sandbox, NULL);
   subject_close(&subject);
 }
@@ -384,10 +486,16 @@ int main(int argc, char **argv) {
   if (chdir(scratch) != 0) {
     return 1;
   }
+  Beside beside = {0};
+  beside_init(&beside);
+  print_peaks(&beside);
   print_memory(); /* first: a child's peak counts what this process held when it was started */
-  printf("\n%-58s %8s %8s %6s  goal\n", "", "ours ms", "floor ms", "ratio");
+  ratio_print_head("bubblewrap", "floor ms");
   bench_commands();
   bench_workspace();
+  bench_sessions();
+  bench_runtime(&beside);
+  beside_clear(&beside);
   g_autofree char *clean = g_strdup_printf("rm -rf '%s'", scratch);
   return system(clean) == 0 ? 0 : 1;
 }
