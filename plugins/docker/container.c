@@ -20,9 +20,13 @@
 /* Until the engine must have heard of a container's end, and how often it is asked. */
 #define END_PATIENCE SECOND
 #define LOOK_TICK (20 * MILLISECOND)
+/* For the events of a container that is gone. */
+#define EVENT_PATIENCE (3 * SECOND)
 /* Its first process kills itself with nothing: whoever may speak to the engine did it. */
 #define KILLED "its container was killed"
 #define KILLED_CODE 137
+/* What a program in Go ends with when the system gives it no thread. The guest never does. */
+#define GVISOR_GAVE_UP "2"
 #define EVENT_BYTES ((size_t)64 * 1024)
 /* How often it is asked whether a removal that somebody else began is over. */
 #define REMOVAL_TICK (10 * MILLISECOND)
@@ -92,20 +96,39 @@ static int32_t take_events(void *user, const void *data, size_t length) {
   return ending->removed ? SANDHOST_CANCELLED : SANDHOST_OK;
 }
 
-/* The events of the last time, all of them past by the engine's clock or not. */
+/* The engine's events of this container, up to its removal, which may be told a little later than it happens. No time is
+ * named as their end: by whose clock? */
 static void read_events(struct sandhost_sandbox *sandbox, struct sandhost_call *call,
                         struct ending *ending) {
+  g_auto(CallRelay) relay = {
+      .host = sandbox->host, .call = call, .quiet = TRUE, .deadline = monotonic() + EVENT_PATIENCE};
+  /* Those of its end only: without a guest each command leaves some, with the whole script in them. */
   g_autofree char *filters =
-      g_strdup_printf("{\"container\":[\"%s\"],\"type\":[\"container\"]}", sandbox->id);
+      g_strdup_printf("{\"container\":[\"%s\"],\"type\":[\"container\"],\"event\":[\"oom\","
+                      "\"kill\",\"die\",\"died\",\"destroy\",\"remove\"]}",
+                      sandbox->id);
   g_autofree char *escaped = engine_escape(filters);
-  g_autofree char *path = g_strdup_printf("/events?since=0&until=%" G_GINT64_FORMAT "&filters=%s",
-                                          g_get_real_time() / G_USEC_PER_SEC, escaped);
+  g_autofree char *path = g_strdup_printf("/events?since=0&filters=%s", escaped);
   struct sandhost_sink sink = {.size = sizeof sink, .user = ending, .write = take_events};
   struct engine_request request = {.method = "GET", .path = path, .sink = &sink};
-  (void)engine_ask(sandbox->instance->engine, call, &request, 0, "events", NULL);
+  (void)engine_ask(sandbox->instance->engine, call_relay_call(&relay), &request, 0, "events", NULL);
 }
 
-static char *describe(const struct ending *ending) {
+static gboolean is_gvisor(struct sandhost_instance *instance) {
+  pthread_mutex_lock(&instance->lock);
+  gboolean is_readable = instance->guest_readable;
+  pthread_mutex_unlock(&instance->lock);
+  return is_readable || runtime_is_gvisor(instance->runtime);
+}
+
+static char *describe_exit(const struct sandhost_sandbox *sandbox, const char *code) {
+  if (strcmp(code, GVISOR_GAVE_UP) == 0 && is_gvisor(sandbox->instance)) {
+    return g_strdup("gVisor ended, as it does when pids_limit leaves it no more threads");
+  }
+  return g_strdup_printf("its first process ended with exit code %s", code);
+}
+
+static char *describe(const struct sandhost_sandbox *sandbox, const struct ending *ending) {
   if (ending->memory) {
     return g_strdup("its memory was used up");
   }
@@ -113,7 +136,7 @@ static char *describe(const struct ending *ending) {
     return g_strdup(KILLED);
   }
   if (ending->exit_code) {
-    return g_strdup_printf("its first process ended with exit code %s", ending->exit_code);
+    return describe_exit(sandbox, ending->exit_code);
   }
   return g_strdup("its container was removed");
 }
@@ -121,14 +144,14 @@ static char *describe(const struct ending *ending) {
 static char *reason_from_events(struct sandhost_sandbox *sandbox, struct sandhost_call *call) {
   struct ending ending = {.line = g_string_new(NULL)};
   read_events(sandbox, call, &ending);
-  char *reason = describe(&ending);
+  char *reason = describe(sandbox, &ending);
   g_string_free(ending.line, TRUE);
   g_free(ending.exit_code);
   return reason;
 }
 
 /* What an inspection says. NULL: it runs. */
-static char *reason_from_state(json_object *container) {
+static char *reason_from_state(const struct sandhost_sandbox *sandbox, json_object *container) {
   if (engine_boolean(container, "State/Running", FALSE)) {
     return NULL;
   }
@@ -136,8 +159,8 @@ static char *reason_from_state(json_object *container) {
     return g_strdup("its memory was used up");
   }
   int code = (int)engine_integer(container, "State/ExitCode", 0);
-  return code == KILLED_CODE ? g_strdup(KILLED)
-                             : g_strdup_printf("its first process ended with exit code %d", code);
+  g_autofree char *text = g_strdup_printf("%d", code);
+  return code == KILLED_CODE ? g_strdup(KILLED) : describe_exit(sandbox, text);
 }
 
 /* One look at the container. TRUE: it is known what became of it; *ret_reason is owned, or NULL while it runs. */
@@ -155,7 +178,7 @@ static gboolean look(struct sandhost_sandbox *sandbox, struct sandhost_call *cal
   if (reply.status == 404) {
     *ret_reason = reason_from_events(sandbox, call);
   } else {
-    *ret_reason = reply.status == 200 ? reason_from_state(reply.json) : NULL;
+    *ret_reason = reply.status == 200 ? reason_from_state(sandbox, reply.json) : NULL;
     runs = !*ret_reason;
   }
   engine_reply_clear(&reply);

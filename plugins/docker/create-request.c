@@ -18,6 +18,10 @@
 #define PODMAN_NPROC 32768
 /* When the machine runs out of memory, a sandbox is what the kernel ends first. */
 #define OOM_SCORE 500
+/* What gVisor takes of the engine's limit on processes for itself and for each process inside: threads of its own, and
+ * processes of the machine. It ends when it gets none. */
+#define GVISOR_OWN 64
+#define GVISOR_EACH 8
 
 static void put_text(json_object *object, const char *key, const char *value) {
   json_object_object_add(object, key, json_object_new_string(value));
@@ -192,6 +196,12 @@ static json_object *new_ulimit(const char *name, uint64_t soft, uint64_t hard) {
   return limit;
 }
 
+uint64_t create_request_pids(uint64_t pids_limit, gboolean is_gvisor) {
+  return !is_gvisor || pids_limit > (INT64_MAX - GVISOR_OWN) / GVISOR_EACH
+             ? pids_limit
+             : GVISOR_OWN + GVISOR_EACH * pids_limit;
+}
+
 static void put_limits(json_object *host, const struct container_plan *plan) {
   const struct sandhost_create *request = plan->request;
   json_object *ulimits = json_object_new_array();
@@ -202,7 +212,10 @@ static void put_limits(json_object *host, const struct container_plan *plan) {
     json_object_array_add(ulimits, new_ulimit("nproc", PODMAN_NPROC, PODMAN_NPROC));
   }
   json_object_object_add(host, "Ulimits", ulimits);
-  put_integer(host, "PidsLimit", plan->instance->pids_limit);
+  put_integer(
+      host, "PidsLimit",
+      create_request_pids(plan->instance->pids_limit,
+                          plan->guest_readable || runtime_is_gvisor(plan->instance->runtime)));
   if (request->memory_bytes > 0) {
     put_integer(host, "Memory", request->memory_bytes);
     put_integer(host, "MemorySwap", request->memory_bytes); /* memory and swap together: no swap */

@@ -26,6 +26,9 @@ struct container_plan {
 /* How the working directory's volume is mounted, as the engine's local driver words it. Owned. */
 char *create_request_volume_options(const struct sandhost_instance *instance);
 
+/* What the engine is asked for so that there can be pids_limit processes. */
+uint64_t create_request_pids(uint64_t pids_limit, gboolean is_gvisor);
+
 /* The body of POST /containers/create. Owned. */
 json_object *create_request_new(const struct container_plan *plan);
 

@@ -7,6 +7,7 @@
 #include "image.h"
 
 #include <pthread.h>
+#include <string.h>
 
 enum docker_path { DOCKER_PATH_AUTO, DOCKER_PATH_GUEST, DOCKER_PATH_PLAIN };
 
@@ -36,6 +37,11 @@ struct sandhost_instance {
       guest_readable; /* the engine's runtime has to read the guest to run it, as gVisor does */
   unsigned verified;  /* VERIFIED_*: what a container was looked at for, and what was in force */
 };
+
+/* Whether a runtime of that name (NULL: the engine's own) is gVisor's, as far as a name tells. */
+static inline gboolean runtime_is_gvisor(const char *name) {
+  return name && strstr(name, "runsc");
+}
 
 struct sandhost_sandbox {
   struct sandhost_instance *instance; /* borrowed */

@@ -2,11 +2,13 @@
 /* plain-execute-result.c: how a command ended, or why it never began. */
 #include "plain-execute.h"
 
+#include "call-relay.h"
 #include "failure.h"
 
 #include <signal.h>
 #include <string.h>
 
+#define CODE_PATIENCE (5 * PLAIN_SECOND)
 #define END_LOOKS 10
 #define END_TICK (20 * PLAIN_MILLISECOND)
 
@@ -30,13 +32,40 @@ static gboolean container_runs(struct execution *execution) {
   return TRUE;
 }
 
+/* The stream has ended without the words that end it, which the script holds open as long as it runs: it was killed, and
+ * the engine knows so at once, or the engine has broken the stream off. */
+static int32_t ask_code(struct execution *execution) {
+  struct sandhost_sandbox *sandbox = execution->sandbox;
+  const struct sandhost_host *host = sandbox->host;
+  g_auto(CallRelay)
+      relay = {.host = host,
+               .call = execution->call,
+               .quiet = TRUE,
+               .deadline = MIN(host->deadline(execution->call), plain_now() + CODE_PATIENCE)};
+  int32_t status =
+      plain_exec_code(sandbox, call_relay_call(&relay), execution->exec_id, &execution->code);
+  /* The code of a script that has begun and was not killed is the engine's own invention. */
+  gboolean is_invented = status == SANDHOST_OK && execution->begun_at && execution->code <= 128;
+  if (is_invented || (status == SANDHOST_TIMEOUT && !host->cancelled(execution->call))) {
+    return fail_call(host, execution->call, SANDHOST_UNAVAILABLE,
+                     "%s broke the connection off while the command ran",
+                     engine_name(sandbox->instance->engine));
+  }
+  return status == SANDHOST_OK ? status
+                               : fail_call(host, execution->call, status, "%s",
+                                           relay.failure ? relay.failure : "no answer");
+}
+
 int32_t execution_learn_code(struct execution *execution) {
   if (execution->code >= 0) {
     return SANDHOST_OK;
   }
   execution_release_held(execution);
-  int32_t status =
-      plain_exec_code(execution->sandbox, execution->call, execution->exec_id, &execution->code);
+  /* A bare command may close its streams and go on. */
+  int32_t status = execution->how == HOW_SCRIPT
+                       ? ask_code(execution)
+                       : plain_exec_code(execution->sandbox, execution->call, execution->exec_id,
+                                         &execution->code);
   if (status == SANDHOST_OK && execution->code == 128 + SIGKILL && !container_runs(execution)) {
     return fail_call(execution->sandbox->host, execution->call, SANDHOST_LOST,
                      "its container has ended");

@@ -227,6 +227,10 @@ static int32_t attempt(struct execution *execution, gboolean *ret_again,
   }
   if (status == SANDHOST_OK && !*ret_again) {
     execution_fill_result(execution, ret_result);
+  } else if (status != SANDHOST_OK && status != SANDHOST_LOST) {
+    /* Nobody hears of it any more: it does not go on unseen. */
+    (void)plain_kill_tree(execution->sandbox, execution->call, &execution->mark,
+                          CANCEL_KILL_PATIENCE);
   }
   return status;
 }

@@ -23,7 +23,8 @@
 /*
  * nonce, mark in KiB, folder, variables that only the shell has set, whether the words are encoded, file of a long
  * script; then the command. A shell of its own (the inner one) collects what the shell says of a killed command: that is
- * how a signal is told from an exit code. The traps keep both alive when a command signals its whole group.
+ * how a signal is told from an exit code. The traps keep both alive when a command signals its whole group. A command that
+ * kills the inner one is told as killed like it: its own code nobody can know any more.
  */
 static const char RUN[] =
     "sandhost_n=$1 sandhost_k=$2 sandhost_d=$3 sandhost_u=$4 sandhost_e=$5 sandhost_f=$6\n"
@@ -72,8 +73,10 @@ static const char RUN[] =
     "unset $sandhost_u\n"
     "exec \"$@\" <&5 >&3 2>&4 3>&- 4>&- 5<&-\n"
     "); printf 'X%s' \"$?\"; } 2>&1)\n"
+    "sandhost_w=$?\n"
     "case $sandhost_m in X*) sandhost_s=0;; *) sandhost_s=1;; esac\n"
     "[ -z \"$BASH_VERSION\" ] || sandhost_s=2\n"
+    "case ${sandhost_m##*X} in ''|*[!0-9]*) sandhost_m=X$sandhost_w sandhost_s=1;; esac\n"
     "printf '\\036%sE%s,%s\\036' \"$sandhost_n\" \"${sandhost_m##*X}\" \"$sandhost_s\" >&3\n"
     "printf '\\036%sE\\036' \"$sandhost_n\" >&4\n";
 

@@ -53,6 +53,13 @@ static gboolean drops_capabilities(json_object *container) {
          list_length(engine_list(container, "EffectiveCaps")) == 0;
 }
 
+/* Whether it is gVisor's may have been found out since. */
+static gboolean limits_processes(json_object *container, uint64_t wanted) {
+  int64_t limit = engine_integer(container, "HostConfig/PidsLimit", 0);
+  return limit == (int64_t)create_request_pids(wanted, FALSE) ||
+         limit == (int64_t)create_request_pids(wanted, TRUE);
+}
+
 static gboolean shares_namespace(json_object *container) {
   static const char *const MODES[] = {"HostConfig/PidMode", "HostConfig/IpcMode",
                                       "HostConfig/UTSMode", "HostConfig/NetworkMode"};
@@ -85,7 +92,7 @@ static const char *find_fault(const struct sandhost_sandbox *sandbox, json_objec
   if (shares_namespace(container)) {
     return "the private namespaces";
   }
-  if (engine_integer(container, "HostConfig/PidsLimit", 0) != (int64_t)instance->pids_limit) {
+  if (!limits_processes(container, instance->pids_limit)) {
     return "the limit on processes";
   }
   if (request->network->mode != SANDHOST_NETWORK_ALLOW &&

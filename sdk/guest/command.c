@@ -17,6 +17,7 @@
 
 #include "inlet.h"
 #include "keeper.h"
+#include "mark.h"
 #include "tree.h"
 
 #define PIECE (64u * 1024u)
@@ -39,6 +40,7 @@ struct command {
   struct command *next;
   struct keeper *keeper; /* NULL once it died */
   pid_t pid;             /* 0: not started */
+  uint64_t mark;
   struct outlet *outlets[2];
   struct inlet *inlet; /* NULL: /dev/null */
   uint64_t cap;        /* per stream; 0: none */
@@ -277,16 +279,32 @@ static void command_credited(struct request *request) {
 /* What must not be killed with an adopted command: keepers, and other adopted commands. */
 static const struct command *being_killed;
 
-static int spared(pid_t pid) {
-  return keeper_is(pid) || (pid != being_killed->pid && command_is_adopted(pid));
+static enum tree_place spare_kept(const struct tree_process *process) {
+  int spared = keeper_is(process->pid) ||
+               (process->pid != being_killed->pid && command_is_adopted(process->pid));
+  return spared ? TREE_SPARED : TREE_AS_PARENT;
+}
+
+/* By marks. What has none that is known made itself one: whose it is cannot be told, so it goes too. */
+static enum tree_place spare_marked(const struct tree_process *process) {
+  const struct keeper *keeper = being_killed->keeper;
+  if (process->mark == being_killed->mark || (keeper && process->parent == keeper->pid)) {
+    return TREE_KILLED;
+  }
+  return keeper_is(process->pid) || mark_is_known(process->mark) ? TREE_SPARED : TREE_AS_PARENT;
 }
 
 static void kill_tree(struct command *command) {
-  if (command->keeper && !command->keeper->reaped) {
+  being_killed = command;
+  if (mark_is_needed()) {
+    if (command->keeper) {
+      kill(command->keeper->pid, SIGCONT);
+    }
+    tree_kill(getpid(), spare_marked);
+  } else if (command->keeper && !command->keeper->reaped) {
     keeper_kill_tree(command->keeper);
   } else {
-    being_killed = command;
-    tree_kill(getpid(), spared); /* its own tree, and whatever else has lost its keeper */
+    tree_kill(getpid(), spare_kept); /* its own tree, and whatever else has lost its keeper */
   }
   if (command->pid > 1 && !command->ended) {
     kill(-command->pid, SIGKILL); /* where there is no /proc to look at */
@@ -486,7 +504,7 @@ static int launch(struct command *command, const unsigned char *parameters, size
     command->inlet = inlet_new(command->base.id, &fds[0]);
   }
   if (command->outlets[1] && fds[0] >= 0) {
-    command->keeper = keeper_start(command, parameters, length, fds);
+    command->keeper = keeper_start(command, command->mark, parameters, length, fds);
     failed = command->keeper ? 0 : -1;
   }
   int saved = errno;
@@ -552,6 +570,7 @@ void command_open(uint32_t id, struct guest_reader *parameters) {
   command->cap = cap;
   command->limit = limit;
   command->kills = memory_kills();
+  command->mark = mark_new();
   if (request_add(&command->base) < 0) {
     free(command);
     stream_done(id, SANDHOST_LIMIT, "the guest has too many requests open", NULL, 0);

@@ -23,10 +23,12 @@
 
 #include "keeper.h"
 #include "long-script.h"
+#include "mark.h"
 #include "start.h"
 #include "tree.h"
 
 struct job {
+  uint64_t mark;
   int fds[4]; /* stdin, stdout, stderr, parameters (or -1) */
   const unsigned char *bytes;
   size_t length;
@@ -43,16 +45,18 @@ static int receive(int fd, struct job *job, unsigned char *inlined) {
     struct cmsghdr header;
     char room[CMSG_SPACE(4 * sizeof(int))];
   } control;
-  struct iovec part = {.iov_base = inlined, .iov_len = KEEPER_INLINE};
-  struct msghdr message = {.msg_iov = &part,
-                           .msg_iovlen = 1,
+  uint64_t mark = MARK_NONE;
+  struct iovec parts[2] = {{.iov_base = &mark, .iov_len = sizeof mark},
+                           {.iov_base = inlined, .iov_len = KEEPER_INLINE}};
+  struct msghdr message = {.msg_iov = parts,
+                           .msg_iovlen = 2,
                            .msg_control = control.room,
                            .msg_controllen = sizeof control.room};
   ssize_t count = -1;
   do {
     count = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
   } while (count < 0 && errno == EINTR);
-  struct cmsghdr *header = count > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+  struct cmsghdr *header = count > (ssize_t)sizeof mark ? CMSG_FIRSTHDR(&message) : NULL;
   if (!header || header->cmsg_type != SCM_RIGHTS) {
     return -1;
   }
@@ -61,7 +65,8 @@ static int receive(int fd, struct job *job, unsigned char *inlined) {
   job->fds[3] = -1;
   memcpy(job->fds, CMSG_DATA(header), passed * sizeof(int));
   job->bytes = inlined;
-  job->length = (size_t)count;
+  job->length = (size_t)count - sizeof mark;
+  job->mark = mark;
   if (passed == 4) {
     struct stat facts;
     if (fstat(job->fds[3], &facts) < 0) {
@@ -235,6 +240,7 @@ static int try_to_start(struct job *job, struct beginning *beginning, pid_t *ret
                                 .program = program,
                                 .argv = job->argv,
                                 .environment = job->environment,
+                                .mark = job->mark,
                                 .extra = script,
                                 .extra_at = LONG_SCRIPT_FD,
                                 .tell = tell_started,

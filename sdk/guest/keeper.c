@@ -14,12 +14,13 @@
 #include <unistd.h>
 
 #include "keeper-main.h"
+#include "mark.h"
 #include "tree.h"
 
 #define MAX_IDLE 4
 
 static struct keeper *keepers;
-static int lost; /* a busy keeper was killed: what it had below is nobody's */
+static int lost; /* what a keeper had below may be nobody's: it was killed, or is no reaper */
 
 static struct keeper *find(pid_t pid) {
   for (struct keeper *keeper = keepers; keeper; keeper = keeper->next) {
@@ -222,20 +223,21 @@ static int parameters_in_memory(const unsigned char *parameters, size_t length) 
 }
 
 /* One packet with the descriptors. 0, or -1 with errno. */
-static int send_job(const struct keeper *keeper, const unsigned char *bytes, size_t length,
-                    const int *fds, size_t count) {
+static int send_job(const struct keeper *keeper, uint64_t mark, const unsigned char *bytes,
+                    size_t length, const int *fds, size_t count) {
   union {
     const void *from;
     void *to;
   } borrowed = {.from = bytes}; /* sendmsg does not write to it */
-  struct iovec part = {.iov_base = borrowed.to, .iov_len = length};
+  struct iovec parts[2] = {{.iov_base = &mark, .iov_len = sizeof mark},
+                           {.iov_base = borrowed.to, .iov_len = length}};
   union {
     struct cmsghdr header;
     char room[CMSG_SPACE(4 * sizeof(int))];
   } control;
   memset(&control, 0, sizeof control);
-  struct msghdr message = {.msg_iov = &part,
-                           .msg_iovlen = 1,
+  struct msghdr message = {.msg_iov = parts,
+                           .msg_iovlen = 2,
                            .msg_control = control.room,
                            .msg_controllen = CMSG_SPACE(count * sizeof(int))};
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -246,8 +248,8 @@ static int send_job(const struct keeper *keeper, const unsigned char *bytes, siz
   return sendmsg(keeper->source.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 
-struct keeper *keeper_start(void *command, const unsigned char *parameters, size_t length,
-                            const int fds[3]) {
+struct keeper *keeper_start(void *command, uint64_t mark, const unsigned char *parameters,
+                            size_t length, const int fds[3]) {
   int passed[4] = {fds[0], fds[1], fds[2], -1};
   size_t count = 3;
   if (length > KEEPER_INLINE) {
@@ -259,7 +261,7 @@ struct keeper *keeper_start(void *command, const unsigned char *parameters, size
     length = 1; /* a packet without any byte is an end */
   }
   struct keeper *keeper = take();
-  while (keeper && send_job(keeper, parameters, length, passed, count) < 0) {
+  while (keeper && send_job(keeper, mark, parameters, length, passed, count) < 0) {
     if (errno != EPIPE && errno != ECONNRESET) {
       keeper = NULL;
       break;
@@ -275,6 +277,7 @@ struct keeper *keeper_start(void *command, const unsigned char *parameters, size
   if (keeper) {
     kill(keeper->pid, SIGCONT); /* a command may have stopped it */
     keeper->busy = 1;
+    lost = lost || mark_is_needed(); /* what a command leaves behind is nobody's there */
     keeper->command = command;
   }
   return keeper;

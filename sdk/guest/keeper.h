@@ -48,10 +48,10 @@ struct keeper {
   void *command; /* whose messages they are; NULL: nobody listens any more */
 };
 
-/* Hands a command to a keeper that is free, or to a new one: parameters as keeper-main.c reads
+/* Hands a command with its mark to a keeper that is free, or to a new one: parameters as keeper-main.c reads
  * them, descriptors for 0, 1 and 2, which stay the caller's. NULL with errno. */
-struct keeper *keeper_start(void *command, const unsigned char *parameters, size_t length,
-                            const int fds[3]);
+struct keeper *keeper_start(void *command, uint64_t mark, const unsigned char *parameters,
+                            size_t length, const int fds[3]);
 /* Ends the tree below it; it itself goes on. */
 void keeper_kill_tree(struct keeper *keeper);
 /* Forks one for the next command when none is free. */

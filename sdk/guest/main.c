@@ -18,7 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "filter.h"
 #include "guest.h"
+#include "mark.h"
 
 #define MOST_FILES 16384
 #define LARGE (256 * 1024) /* bytes */
@@ -39,8 +41,10 @@ const char *__asan_default_options(void) {
 
 static void print_help(void) {
   puts(
-      "usage: sandhost-guest [--nproc N]\n"
+      "usage: sandhost-guest [--filter] [--nproc N]\n"
       "Runs inside a sandbox and serves sandhost on descriptors 0 and 1. It is of no use by hand.\n"
+      "  --filter    first refuses itself, and all that it starts, system calls that no tool "
+      "needs\n"
       "  --nproc N   first limits itself, and all that it starts, to N processes\n"
       "  --version   print the protocol's version");
 }
@@ -105,7 +109,7 @@ static void settle(void) {
   static const struct rlimit NO_CORE = {0, 0};
   guest_is_init = getpid() == 1;
   prctl(PR_SET_DUMPABLE, 0); /* a command of the same user reads nothing of us, and traces us not */
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  mark_init();
   prctl(PR_SET_NAME, "sandhost-guest");
   setrlimit(RLIMIT_CORE, &NO_CORE);
   raise_file_limit();
@@ -143,8 +147,12 @@ static int limit_processes(const char *text) {
 
 /* What is to be returned at once, or -1: serve. */
 static int read_arguments(int argc, char **argv) {
-  if (argc == 1 || (argc == 3 && strcmp(argv[1], "--nproc") == 0)) {
-    return argc == 1 || limit_processes(argv[2]) == 0 ? -1 : 1;
+  int is_filtered = argc > 1 && strcmp(argv[1], "--filter") == 0;
+  char **rest = argv + is_filtered;
+  int count = argc - is_filtered;
+  if (count == 1 || (count == 3 && strcmp(rest[1], "--nproc") == 0)) {
+    int failed = count == 3 && limit_processes(rest[2]) < 0;
+    return failed || (is_filtered && filter_install() < 0) ? 1 : -1;
   }
   if (argc == 2 && strcmp(argv[1], "--version") == 0) {
     printf("sandhost-guest protocol %u\n", GUEST_VERSION);

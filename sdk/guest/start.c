@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mark.h"
+
 /* The kernel's own call, since the library's does not touch its two internal signals, which may
  * have been ignored by whoever started the guest. */
 static void default_signals(void) {
@@ -51,6 +53,7 @@ static void become(const struct start *start, volatile struct failure *failure) 
     return;
   }
   default_signals();
+  mark_set(start->mark);
   failure->told = 1;
   start->tell(start->user, getpid());
   execve(start->program, start->argv, start->environment);

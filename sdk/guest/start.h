@@ -3,6 +3,7 @@
 #ifndef SANDHOST_GUEST_START_H
 #define SANDHOST_GUEST_START_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 struct start {
@@ -11,7 +12,8 @@ struct start {
   const char *program; /* relative to folder */
   char **argv;
   char **environment;
-  int extra; /* goes to extra_at; -1: none */
+  uint64_t mark; /* see mark.h */
+  int extra;     /* goes to extra_at; -1: none */
   int extra_at;
   /* Called in the new process before it is the program; may only make system calls. */
   void (*tell)(void *user, pid_t pid);

@@ -19,9 +19,10 @@
 
 enum belongs { UNKNOWN, INSIDE, OUTSIDE, BROKEN };
 
+#define MARK_FIELD 25 /* of /proc/PID/stat; the state is the third */
+
 struct process {
-  pid_t pid;
-  pid_t parent;
+  struct tree_process facts;
   int ended; /* a zombie: no member, but a link on the way up */
   enum belongs belongs;
 };
@@ -33,6 +34,14 @@ struct snapshot {
   size_t members;
   int settled; /* every process could be followed up to the top */
 };
+
+/* The mark, from the state on. */
+static uint64_t read_mark(const char *text) {
+  for (int field = 3; text && field < MARK_FIELD; field++) {
+    text = strchr(text + 1, ' ');
+  }
+  return text ? strtoull(text, NULL, 10) : 0;
+}
 
 static int read_stat(const char *name, struct process *ret_process) {
   char path[64];
@@ -59,20 +68,21 @@ static int read_stat(const char *name, struct process *ret_process) {
   if (!behind || strlen(behind) < 5) {
     return -1;
   }
-  *ret_process = (struct process){.pid = (pid_t)strtol(name, NULL, 10),
-                                  .parent = (pid_t)strtol(behind + 4, NULL, 10),
+  *ret_process = (struct process){.facts = {.pid = (pid_t)strtol(name, NULL, 10),
+                                            .parent = (pid_t)strtol(behind + 4, NULL, 10),
+                                            .mark = read_mark(behind + 2)},
                                   .ended = behind[2] == 'Z' || behind[2] == 'X'};
   return 0;
 }
 
 static int by_pid(const void *a, const void *b) {
-  pid_t left = ((const struct process *)a)->pid;
-  pid_t right = ((const struct process *)b)->pid;
+  pid_t left = ((const struct process *)a)->facts.pid;
+  pid_t right = ((const struct process *)b)->facts.pid;
   return (left > right) - (left < right);
 }
 
 static struct process *find(const struct snapshot *snapshot, pid_t pid) {
-  const struct process key = {.pid = pid};
+  const struct process key = {.facts.pid = pid};
   return snapshot->count > 0 ? bsearch(&key, snapshot->processes, snapshot->count,
                                        sizeof *snapshot->processes, by_pid)
                              : NULL;
@@ -112,19 +122,24 @@ static void take(struct snapshot *snapshot) {
 }
 
 /* What one process is, as far as it can be told without its parent. */
-static enum belongs judge(const struct process *process, pid_t root, tree_spares spares) {
-  if (process->pid == root || (spares && spares(process->pid))) {
+static enum belongs place(const struct process *process, pid_t root, tree_judge judge) {
+  pid_t parent = process->facts.parent;
+  if (process->facts.pid == root) {
     return OUTSIDE;
+  }
+  enum tree_place judged = judge ? judge(&process->facts) : TREE_AS_PARENT;
+  if (judged != TREE_AS_PARENT) {
+    return judged == TREE_KILLED ? INSIDE : OUTSIDE;
   }
   if (process->belongs != UNKNOWN) {
     return process->belongs;
   }
-  return process->parent == root ? INSIDE : process->parent == 0 ? OUTSIDE : UNKNOWN;
+  return parent == root ? INSIDE : parent == 0 ? OUTSIDE : UNKNOWN;
 }
 
 /* Follows the parents up to one that is known, and writes the answer to all on the way. */
 static void classify(struct snapshot *snapshot, struct process *process, pid_t root,
-                     tree_spares spares) {
+                     tree_judge judge) {
   enum belongs answer = UNKNOWN;
   struct process *at = process;
   for (size_t steps = 0; answer == UNKNOWN; steps++) {
@@ -132,22 +147,22 @@ static void classify(struct snapshot *snapshot, struct process *process, pid_t r
       answer = BROKEN; /* a parent that ended while we looked: its child has another one by now */
       break;
     }
-    answer = judge(at, root, spares);
-    at = answer == UNKNOWN ? find(snapshot, at->parent) : at;
+    answer = place(at, root, judge);
+    at = answer == UNKNOWN ? find(snapshot, at->facts.parent) : at;
   }
   for (struct process *way = process; way && way->belongs == UNKNOWN;) {
     way->belongs = answer;
-    way = way == at ? NULL : find(snapshot, way->parent);
+    way = way == at ? NULL : find(snapshot, way->facts.parent);
   }
 }
 
-static void look(struct snapshot *snapshot, pid_t root, tree_spares spares) {
+static void look(struct snapshot *snapshot, pid_t root, tree_judge judge) {
   take(snapshot);
   snapshot->members = 0;
   snapshot->settled = 1;
   for (size_t i = 0; i < snapshot->count; i++) {
     struct process *process = &snapshot->processes[i];
-    classify(snapshot, process, root, spares);
+    classify(snapshot, process, root, judge);
     snapshot->members += process->belongs == INSIDE && !process->ended;
     snapshot->settled = snapshot->settled && process->belongs != BROKEN;
   }
@@ -157,7 +172,7 @@ static void signal_members(const struct snapshot *snapshot, int number) {
   for (size_t i = 0; i < snapshot->count; i++) {
     const struct process *process = &snapshot->processes[i];
     if (process->belongs == INSIDE && !process->ended) {
-      kill(process->pid, number);
+      kill(process->facts.pid, number);
     }
   }
 }
@@ -167,7 +182,7 @@ static int nobody_new(const struct snapshot *now, const struct snapshot *before)
   for (size_t i = 0; i < now->count; i++) {
     const struct process *process = &now->processes[i];
     if (process->belongs == INSIDE && !process->ended) {
-      const struct process *seen = find(before, process->pid);
+      const struct process *seen = find(before, process->facts.pid);
       if (!seen || seen->belongs != INSIDE) {
         return 0;
       }
@@ -181,16 +196,16 @@ static void rest(void) {
   nanosleep(&millisecond, NULL);
 }
 
-void tree_kill(pid_t root, tree_spares spares) {
+void tree_kill(pid_t root, tree_judge judge) {
   struct snapshot now = {.processes = NULL};
   struct snapshot before = {.processes = NULL};
-  look(&now, root, spares);
+  look(&now, root, judge);
   for (int i = 0; i < LOOKS; i++) {
     signal_members(&now, SIGSTOP);
     struct snapshot swap = before;
     before = now;
     now = swap;
-    look(&now, root, spares);
+    look(&now, root, judge);
     if (nobody_new(&now, &before) && (now.settled || i >= UNSETTLED_LOOKS)) {
       break;
     }
@@ -200,10 +215,10 @@ void tree_kill(pid_t root, tree_spares spares) {
       break;
     }
     signal_members(&now, SIGKILL);
-    look(&now, root, spares);
+    look(&now, root, judge);
     if (now.members > 0) {
       rest();
-      look(&now, root, spares);
+      look(&now, root, judge);
     }
   }
   free(now.processes);

@@ -3,13 +3,21 @@
 #ifndef SANDHOST_GUEST_TREE_H
 #define SANDHOST_GUEST_TREE_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
-/* Whether a process, and what stands below it, is left alone. */
-typedef int (*tree_spares)(pid_t pid);
+struct tree_process {
+  pid_t pid;
+  pid_t parent;
+  uint64_t mark; /* its limit on the resident set; see mark.h */
+};
 
-/* Freezes, then kills everything below root, which itself is left alone; spares may be NULL. Needs
+/* What becomes of a process, and of what stands below it. */
+enum tree_place { TREE_AS_PARENT, TREE_SPARED, TREE_KILLED };
+typedef enum tree_place (*tree_judge)(const struct tree_process *process);
+
+/* Freezes, then kills everything below root, which itself is left alone, but what judge, which may be NULL, spares. Needs
  * /proc. Waits until nothing is left, for some hundreds of milliseconds at most. */
-void tree_kill(pid_t root, tree_spares spares);
+void tree_kill(pid_t root, tree_judge judge);
 
 #endif

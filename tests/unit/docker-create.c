@@ -111,6 +111,22 @@ static void test_wishes(void) {
   asked_clear(&asked);
 }
 
+/* gVisor's own threads count as processes of the container. */
+static void test_gvisor(void) {
+  Asked asked;
+  asked_init(&asked);
+  asked.instance.runtime = (char[]){"runsc"};
+  g_assert_cmpint(engine_integer(ask(&asked), "HostConfig/PidsLimit", 0), ==, 64 + 8 * 256);
+  json_object_put(asked.body);
+  asked.instance.runtime = NULL;
+  g_assert_cmpint(engine_integer(ask(&asked), "HostConfig/PidsLimit", 0), ==, 256);
+  json_object_put(asked.body);
+  asked.plan.guest_readable = TRUE; /* found out by its behaviour */
+  g_assert_cmpint(engine_integer(ask(&asked), "HostConfig/PidsLimit", 0), ==, 64 + 8 * 256);
+  g_assert_cmpuint(create_request_pids(INT64_MAX, TRUE), ==, INT64_MAX);
+  asked_clear(&asked);
+}
+
 static void test_switchable(void) {
   Asked asked;
   asked_init(&asked);
@@ -254,6 +270,7 @@ int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/docker-create/walls", test_walls);
   g_test_add_func("/docker-create/wishes", test_wishes);
+  g_test_add_func("/docker-create/gvisor", test_gvisor);
   g_test_add_func("/docker-create/switchable", test_switchable);
   g_test_add_func("/docker-create/declared-volumes", test_declared_volumes);
   g_test_add_func("/docker-create/podman", test_podman);

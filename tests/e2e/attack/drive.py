@@ -14,6 +14,7 @@ with subprocess.Popen([words[0], "session", *words[1:]], stdin=subprocess.PIPE, 
         data = answer["data"] or {}
         print(json.dumps({"status": answer["status"], "message": answer["message"], "exit": data.get("exit_code"),
                           "out": data.get("stdout", "")[:2000], "err": data.get("stderr", "")[:2000],
-                          "lost": data.get("sandbox_lost", False), "timed_out": data.get("timed_out", False)}), flush=True)
+                          "lost": data.get("sandbox_lost", False), "timed_out": data.get("timed_out", False),
+                          "killed_by": data.get("killed_by", ""), "signal": data.get("signal", 0)}), flush=True)
     host.stdin.close()
     sys.exit(host.wait())

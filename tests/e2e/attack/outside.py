@@ -50,7 +50,8 @@ try:
     with open(folder + "/files/facts.json", "w") as file:
         json.dump({"outside": folder, "secret_file": folder + "/secret", "secret": SECRET, "state": folder + "/state",
                    "key": KEY, "process": "86399", "abstract": abstract, "socket_file": folder + "/socket",
-                   "port": listeners[2].getsockname()[1], "shm_key": shm_key}, file)
+                   "port": listeners[2].getsockname()[1], "shm_key": shm_key,
+                   "engine": os.environ.get("DOCKER_HOST", "").removeprefix("unix://")}, file)
     code = subprocess.run(words, env=environment, close_fds=False).returncode
 finally:
     marker.kill()
