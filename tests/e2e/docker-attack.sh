@@ -216,7 +216,7 @@ processes() {
   fresh
   config '' '"pids_limit": 64'
   session 4 'b() { b | b & }; b 2>/dev/null; exec sleep 60' 'echo served' \
-    'f() { f & f & wait; }; (f) 2>/dev/null & exec sleep 60' 'echo served' 'python3 - <<PY
+    'f() { f & f & wait; }; (sleep 0.3; f) 2>/dev/null & exec sleep 60' 'echo served' 'python3 - <<PY
 import os, time
 pids = []
 try:

@@ -57,7 +57,7 @@ inside 'dd if=/dev/zero of=big bs=1M count=9'
 want_exit 1
 want_in_err 'No space left on device'
 # A fork bomb: its own limit ends it, and says so.
-run "$sandhost" exec -w files -c agent.json --yes -t 3 -- 'f() { f & f & wait; }; (f) 2>/dev/null & exec sleep 60'
+run "$sandhost" exec -w files -c agent.json --yes -t 3 -- 'f() { f & f & wait; }; (sleep 0.3; f) 2>/dev/null & exec sleep 60'
 want_exit 137
 want_in_err 'timed out'
 # Used up memory is told as that, and not as a time-out.
