@@ -14,8 +14,8 @@ static uint64_t last = FIRST;
 /* gVisor grants it to the first process, which it changes nothing for, and to no other. Asking tells. */
 void mark_init(void) {
   int is_reaper = 0;
-  needed = prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
-           prctl(PR_GET_CHILD_SUBREAPER, &is_reaper) < 0 || !is_reaper;
+  needed = prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_GET_CHILD_SUBREAPER, &is_reaper) < 0 ||
+           !is_reaper;
 }
 
 int mark_is_needed(void) {
