@@ -105,7 +105,7 @@ refused_attempts() {
   "$sandhost" exec -q -y -c agent.json -w "$work/other" -- 'echo up; exec sleep 86397' >"$work/up" 2>&1 &
   local other=$! tries
   for ((tries = 0; tries < 500; tries++)); do
-    ! grep -q up "$work/up" || break
+    ! grep -qs up "$work/up" || break
     sleep 0.02
   done
   grep -q up "$work/up" || fail "the other container did not start: $(cat "$work/up")"

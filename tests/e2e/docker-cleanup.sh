@@ -66,7 +66,7 @@ second=$id second_run=$run_id
 live=$!
 at_exit+=("kill -9 $live 2>/dev/null")
 for ((tries = 0; tries < 500; tries++)); do
-  ! grep -q up "$work/up" || break
+  ! grep -qs up "$work/up" || break
   sleep 0.02
 done
 grep -q up "$work/up" || fail "the living run did not start: $(cat "$work/up")"
