@@ -1,94 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach-channel.c: takes the engine's frames off an attached stream.
+ * attach-channel.c: a process's stdout as a channel, out of an attached stream.
  *
- * The engine puts 8 bytes before each piece of output: the stream's number, three zeroes, the length as a
- * big-endian number. What goes in has none. A whole buffer is read at once and the frames are taken out in
- * place, so that a byte is copied once.
+ * A whole buffer is read at once and the frames are taken out in place, so that a byte is copied once.
  */
 #include "attach-channel.h"
+
+#include "engine-frames.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define HEADER 8u
 #define COMPLAINT_BYTES 2048u
-#define STREAM_STDOUT 1
-#define STREAM_STDERR 2
-/* No engine makes longer frames than its copy buffer; this only tells nonsense apart. */
-#define MOST_FRAME ((uint32_t)16 * 1024 * 1024)
 
 typedef struct {
   ByteChannel channel;
   ByteChannel *raw; /* owned */
-  unsigned char header[HEADER];
-  size_t header_length; /* bytes of it so far */
-  uint32_t left;        /* bytes of the present frame that are still to come */
-  gboolean is_stderr;   /* of the present frame */
+  struct engine_frames frames;
   char complaint[COMPLAINT_BYTES];
   size_t complaint_length;
 } AttachChannel;
 
-static void keep_complaint(AttachChannel *self, const char *data, size_t length) {
-  size_t room = COMPLAINT_BYTES - self->complaint_length;
-  memcpy(self->complaint + self->complaint_length, data, MIN(room, length));
-  self->complaint_length += MIN(room, length);
-}
+/* The buffer that is being read: what stays of it moves to its beginning. */
+struct reading {
+  AttachChannel *self;
+  char *data;
+  size_t kept;
+};
 
-/* A whole header: FALSE where it makes no sense. */
-static gboolean begin_frame(AttachChannel *self) {
-  const unsigned char *header = self->header;
-  self->header_length = 0;
-  self->left = (uint32_t)header[4] << 24 | (uint32_t)header[5] << 16 | (uint32_t)header[6] << 8 |
-               (uint32_t)header[7];
-  self->is_stderr = header[0] == STREAM_STDERR;
-  return (header[0] == STREAM_STDOUT || header[0] == STREAM_STDERR) && header[1] == 0 &&
-         header[2] == 0 && header[3] == 0 && self->left <= MOST_FRAME;
-}
-
-/* Takes the frames out of length bytes of data. The bytes of stdout that stay, at its beginning; -1: nonsense. */
-static ssize_t take_frames(AttachChannel *self, char *data, size_t length) {
-  size_t kept = 0;
-  for (size_t at = 0; at < length;) {
-    if (self->left == 0) {
-      size_t count = MIN(HEADER - self->header_length, length - at);
-      memcpy(self->header + self->header_length, data + at, count);
-      self->header_length += count;
-      at += count;
-      if (self->header_length == HEADER && !begin_frame(self)) {
-        return -1;
-      }
-      continue;
-    }
-    size_t count = MIN(self->left, length - at);
-    if (self->is_stderr) {
-      keep_complaint(self, data + at, count);
-    } else {
-      memmove(data + kept, data + at, count);
-      kept += count;
-    }
-    self->left -= (uint32_t)count;
-    at += count;
+static int32_t keep_output(void *user, uint32_t stream, const void *data, size_t length) {
+  struct reading *reading = user;
+  AttachChannel *self = reading->self;
+  if (stream == SANDHOST_STDOUT) {
+    memmove(reading->data + reading->kept, data, length);
+    reading->kept += length;
+  } else {
+    size_t room = MIN(COMPLAINT_BYTES - self->complaint_length, length);
+    memcpy(self->complaint + self->complaint_length, data, room);
+    self->complaint_length += room;
   }
-  return (ssize_t)kept;
+  return SANDHOST_OK;
 }
 
 static ssize_t attach_receive(ByteChannel *channel, void *buffer, size_t length) {
   AttachChannel *self = (AttachChannel *)channel;
-  for (;;) {
+  struct reading reading = {.self = self, .data = buffer};
+  while (reading.kept == 0) {
     ssize_t count = self->raw->receive(self->raw, buffer, length);
     if (count <= 0) {
       return count;
     }
-    ssize_t kept = take_frames(self, buffer, (size_t)count);
-    if (kept < 0) {
+    if (engine_frames_feed(&self->frames, keep_output, &reading, buffer, (size_t)count) !=
+        SANDHOST_OK) {
       errno = EPROTO;
       return -1;
     }
-    if (kept > 0) {
-      return kept;
-    }
   }
+  return (ssize_t)reading.kept;
 }
 
 static ssize_t attach_send(ByteChannel *channel, const void *data, size_t length) {

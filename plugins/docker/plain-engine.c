@@ -143,14 +143,13 @@ static int32_t keep_output(void *user, uint32_t stream, const void *data, size_t
 }
 
 struct listening {
-  struct plain_demux demux;
+  struct engine_frames frames;
   GString *said;
 };
 
 static int32_t listen_to(void *user, const void *data, size_t length) {
-  static const struct plain_demux_events EVENTS = {.output = keep_output};
   struct listening *listening = user;
-  return plain_demux_feed(&listening->demux, &EVENTS, listening->said, data, length);
+  return engine_frames_feed(&listening->frames, keep_output, listening->said, data, length);
 }
 
 /* Starts it without taking the connection over: the answer's body is its output. */

@@ -115,7 +115,6 @@ gboolean execution_is_ended(const struct execution *execution) {
 
 /* Reads what is there, a bounded while. */
 int32_t execution_receive(struct execution *execution) {
-  static const struct plain_demux_events EVENTS = {.output = stream_output};
   g_autofree unsigned char *bytes = g_malloc(PIECE);
   int32_t status = SANDHOST_OK;
   for (int i = 0; i < 16 && status == SANDHOST_OK && !execution_is_ended(execution); i++) {
@@ -127,7 +126,7 @@ int32_t execution_receive(struct execution *execution) {
       execution->at_end = TRUE;
       break;
     }
-    status = plain_demux_feed(&execution->demux, &EVENTS, execution, bytes, (size_t)count);
+    status = engine_frames_feed(&execution->frames, stream_output, execution, bytes, (size_t)count);
   }
   return status == SANDHOST_OK
              ? status

@@ -20,7 +20,7 @@ struct execution {
   ByteChannel *channel; /* owned */
   char *exec_id;        /* owned */
 
-  struct plain_demux demux;
+  struct engine_frames frames;
   struct plain_words words[3]; /* per SANDHOST_STDOUT, SANDHOST_STDERR */
   uint32_t stream;             /* whose bytes are being looked at */
   GString *head;               /* of stdout, until it is known whose it is */

@@ -10,6 +10,7 @@
 #ifndef SANDHOST_DOCKER_PLAIN_H
 #define SANDHOST_DOCKER_PLAIN_H
 
+#include "engine-frames.h"
 #include "instance.h"
 #include "plain-tar.h"
 
@@ -93,27 +94,7 @@ extern const char plain_script_place[];
 extern const char plain_script_link[];
 extern const char plain_script_signal[]; /* mark in bytes, pid, signal: says "sent" or "gone" */
 
-/* ---- plain-demux.c: the engine's stream of both outputs ----------------------------------------- */
-
-#define PLAIN_MOST_FRAME (16u << 20)
-
-/* What a stream holds. */
-struct plain_demux_events {
-  /* Output of SANDHOST_STDOUT or SANDHOST_STDERR. Not SANDHOST_OK: stop. */
-  int32_t (*output)(void *user, uint32_t stream, const void *data, size_t length);
-};
-
-struct plain_demux {
-  unsigned char header[8];
-  size_t header_length;
-  uint32_t left; /* of the frame */
-  uint32_t stream;
-  gboolean bad;
-};
-
-/* Takes bytes as they come. SANDHOST_OK, what output said, or SANDHOST_PROTOCOL. */
-int32_t plain_demux_feed(struct plain_demux *demux, const struct plain_demux_events *events,
-                         void *user, const void *data, size_t length);
+/* ---- plain-words.c: our script's words in a stream ---------------------------------------------- */
 
 /* Finds the words of our script in one stream: \036, nonce, a text without \036, \036. */
 #define PLAIN_MOST_WORD 64u

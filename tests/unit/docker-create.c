@@ -6,6 +6,7 @@
 /* The parts under test, and what they need. */
 #include "../../plugins/docker/attach-channel.c"
 #include "../../plugins/docker/create-request.c"
+#include "../../plugins/docker/engine-frames.c"
 #include "../../plugins/docker/engine-json.c"
 #include "../../plugins/docker/plain-script.c"
 

@@ -7,10 +7,11 @@
 #include <nettle/sha2.h>
 
 /* The parts under test. */
+#include "../../plugins/docker/engine-frames.c"
 #include "../../plugins/docker/plain-changes.c"
-#include "../../plugins/docker/plain-demux.c"
 #include "../../plugins/docker/plain-path.c"
 #include "../../plugins/docker/plain-tar.c"
+#include "../../plugins/docker/plain-words.c"
 
 /* ---- Tar streams ------------------------------------------------------------------------------- */
 
@@ -244,20 +245,18 @@ static int32_t demux_output(void *user, uint32_t stream, const void *data, size_
   return SANDHOST_OK;
 }
 
-static const struct plain_demux_events DEMUX = {.output = demux_output};
-
 static void test_demux_pieces(void) {
   static const unsigned char BYTES[] = "\1\0\0\0\0\0\0\3a\0c"
                                        "\2\0\0\0\0\0\0\2er"
                                        "\1\0\0\0\0\0\0\0"
                                        "\1\0\0\0\0\0\0\1d";
   for (size_t piece = 1; piece < sizeof BYTES; piece++) {
-    struct plain_demux demux = {0};
+    struct engine_frames frames = {0};
     GString *texts[3] = {NULL, g_string_new(NULL), g_string_new(NULL)};
     for (size_t at = 0; at < sizeof BYTES - 1; at += piece) {
-      g_assert_cmpint(
-          plain_demux_feed(&demux, &DEMUX, texts, BYTES + at, MIN(piece, sizeof BYTES - 1 - at)),
-          ==, SANDHOST_OK);
+      g_assert_cmpint(engine_frames_feed(&frames, demux_output, texts, BYTES + at,
+                                         MIN(piece, sizeof BYTES - 1 - at)),
+                      ==, SANDHOST_OK);
     }
     g_assert_cmpuint(texts[1]->len, ==, 4);
     g_assert_true(memcmp(texts[1]->str, "a\0cd", 4) == 0);
@@ -273,9 +272,11 @@ static void test_demux_hostile(void) {
                                          {1, 1, 0, 0, 0, 0, 0, 1},
                                          {1, 0, 0, 0, 1, 0, 0, 1}}; /* above 16 MiB */
   for (size_t i = 0; i < G_N_ELEMENTS(BAD); i++) {
-    struct plain_demux demux = {0};
-    g_assert_cmpint(plain_demux_feed(&demux, &DEMUX, NULL, BAD[i], 8), ==, SANDHOST_PROTOCOL);
-    g_assert_cmpint(plain_demux_feed(&demux, &DEMUX, NULL, BAD[i], 8), ==, SANDHOST_PROTOCOL);
+    struct engine_frames frames = {0};
+    g_assert_cmpint(engine_frames_feed(&frames, demux_output, NULL, BAD[i], 8), ==,
+                    SANDHOST_PROTOCOL);
+    g_assert_cmpint(engine_frames_feed(&frames, demux_output, NULL, BAD[i], 8), ==,
+                    SANDHOST_PROTOCOL);
   }
 }
 

@@ -1,42 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain-demux.c: takes the engine's stream of both outputs apart, and our script's own words out of each. */
+/* plain-words.c: takes our script's own words out of a command's output. */
 #include "plain.h"
 
 #include <string.h>
 
 #define WORD_MARK '\036'
-
-int32_t plain_demux_feed(struct plain_demux *demux, const struct plain_demux_events *events,
-                         void *user, const void *data, size_t length) {
-  const unsigned char *at = data;
-  int32_t status = demux->bad ? SANDHOST_PROTOCOL : SANDHOST_OK;
-  while (length > 0 && status == SANDHOST_OK) {
-    if (demux->left > 0) {
-      size_t part = MIN(length, (size_t)demux->left);
-      demux->left -= (uint32_t)part;
-      status = events->output(user, demux->stream, at, part);
-      at += part;
-      length -= part;
-      continue;
-    }
-    demux->header[demux->header_length++] = *at++;
-    length--;
-    if (demux->header_length < sizeof demux->header) {
-      continue;
-    }
-    demux->header_length = 0;
-    demux->stream = demux->header[0];
-    demux->left = (uint32_t)demux->header[4] << 24 | (uint32_t)demux->header[5] << 16 |
-                  (uint32_t)demux->header[6] << 8 | demux->header[7];
-    if ((demux->stream != SANDHOST_STDOUT && demux->stream != SANDHOST_STDERR) ||
-        demux->header[1] || demux->header[2] || demux->header[3] ||
-        demux->left > PLAIN_MOST_FRAME) {
-      demux->bad = TRUE;
-      status = SANDHOST_PROTOCOL;
-    }
-  }
-  return status;
-}
 
 /* ---- Words ------------------------------------------------------------------------------------ */
 
