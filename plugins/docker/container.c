@@ -4,6 +4,7 @@
 #include "instance.h"
 
 #include "call-relay.h"
+#include "contract.h"
 #include "failure.h"
 
 #include <string.h>
@@ -30,12 +31,6 @@
 #define EVENT_BYTES ((size_t)64 * 1024)
 /* How often it is asked whether a removal that somebody else began is over. */
 #define REMOVAL_TICK (10 * MILLISECOND)
-
-static int64_t monotonic(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
-}
 
 gboolean container_is_id(const char *text) {
   return text && strlen(text) == ID_LENGTH && strspn(text, "0123456789abcdef") == ID_LENGTH;
@@ -100,8 +95,10 @@ static int32_t take_events(void *user, const void *data, size_t length) {
  * named as their end: by whose clock? */
 static void read_events(struct sandhost_sandbox *sandbox, struct sandhost_call *call,
                         struct ending *ending) {
-  g_auto(CallRelay) relay = {
-      .host = sandbox->host, .call = call, .quiet = TRUE, .deadline = monotonic() + EVENT_PATIENCE};
+  g_auto(CallRelay) relay = {.host = sandbox->host,
+                             .call = call,
+                             .quiet = TRUE,
+                             .deadline = contract_now() + EVENT_PATIENCE};
   /* Those of its end only: without a guest each command leaves some, with the whole script in them. */
   g_autofree char *filters =
       g_strdup_printf("{\"container\":[\"%s\"],\"type\":[\"container\"],\"event\":[\"oom\","
@@ -189,12 +186,12 @@ char *container_end_reason(struct sandhost_sandbox *sandbox, struct sandhost_cal
   g_auto(CallRelay) relay = {.host = sandbox->host,
                              .call = call,
                              .quiet = TRUE,
-                             .deadline = monotonic() + REASON_PATIENCE};
+                             .deadline = contract_now() + REASON_PATIENCE};
   struct sandhost_call *relayed = call_relay_call(&relay);
-  const int64_t until = monotonic() + END_PATIENCE;
+  const int64_t until = contract_now() + END_PATIENCE;
   char *reason = NULL;
   /* The engine hears of the end a little later than whoever had the stream. */
-  while (!look(sandbox, relayed, &reason) && monotonic() < until) {
+  while (!look(sandbox, relayed, &reason) && contract_now() < until) {
     (void)call_relay_host.wait(relayed, -1, 0, LOOK_TICK);
   }
   return reason;
@@ -246,7 +243,7 @@ int32_t container_clean_up(struct sandhost_instance *instance, struct sandhost_c
   const struct sandhost_host *host = instance->host;
   int64_t patience = host->cancelled(call) ? LAST_PATIENCE : CLEAN_UP_PATIENCE;
   g_auto(CallRelay)
-      relay = {.host = host, .call = call, .quiet = TRUE, .deadline = monotonic() + patience};
+      relay = {.host = host, .call = call, .quiet = TRUE, .deadline = contract_now() + patience};
   return container_remove(instance->engine, call_relay_call(&relay), id);
 }
 

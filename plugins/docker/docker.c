@@ -7,6 +7,7 @@
 #include "instance.h"
 
 #include "call-relay.h"
+#include "contract.h"
 #include "failure.h"
 
 #include <errno.h>
@@ -240,12 +241,6 @@ static int32_t docker_open(struct sandhost_call *call, const struct sandhost_ope
   return SANDHOST_OK;
 }
 
-static int64_t monotonic(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
-}
-
 static void lower(struct sandhost_call *call, uint32_t setting, uint32_t *level,
                   const char *reason) {
   *level = SANDHOST_LEVEL_NONE;
@@ -256,10 +251,11 @@ static void lower(struct sandhost_call *call, uint32_t setting, uint32_t *level,
 static int32_t docker_enforces_now(struct sandhost_call *call, struct sandhost_instance *instance,
                                    uint32_t *levels, size_t count) {
   const struct engine_facts *facts = NULL;
-  g_auto(CallRelay) relay = {.host = host,
-                             .call = call,
-                             .quiet = TRUE,
-                             .deadline = MIN(host->deadline(call), monotonic() + FACTS_PATIENCE)};
+  g_auto(CallRelay)
+      relay = {.host = host,
+               .call = call,
+               .quiet = TRUE,
+               .deadline = MIN(host->deadline(call), contract_now() + FACTS_PATIENCE)};
   if (engine_facts(instance->engine, call_relay_call(&relay), &facts) != SANDHOST_OK) {
     facts = NULL;
   }
@@ -394,9 +390,10 @@ static int32_t serve_snapshot(struct sandhost_call *call, struct sandhost_sandbo
 
 static int32_t serve_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
   /* What is no longer wanted is removed all the more: the caller's cancel does not count. */
-  g_auto(CallRelay) relay = {.host = host,
-                             .call = call,
-                             .deadline = MIN(host->deadline(call), monotonic() + REMOVAL_PATIENCE)};
+  g_auto(CallRelay)
+      relay = {.host = host,
+               .call = call,
+               .deadline = MIN(host->deadline(call), contract_now() + REMOVAL_PATIENCE)};
   return docker_terminate(call_relay_call(&relay), sandbox);
 }
 

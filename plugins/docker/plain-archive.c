@@ -155,7 +155,7 @@ void plain_drop_file(struct sandhost_sandbox *sandbox, struct sandhost_call *cal
   g_auto(CallRelay) relay = {.host = sandbox->host,
                              .call = call,
                              .quiet = TRUE,
-                             .deadline = plain_now() + CLEAN_UP_PATIENCE};
+                             .deadline = contract_now() + CLEAN_UP_PATIENCE};
   g_autofree char *encoded_folder = plain_encode(folder, strlen(folder));
   g_autofree char *encoded_name = plain_encode(below, strlen(below));
   const char *arguments[] = {encoded_folder, encoded_name, NULL};

@@ -282,10 +282,10 @@ int32_t plain_changes(struct sandhost_call *call, struct sandhost_sandbox *sandb
                       const struct sandhost_entry_sink *sink) {
   struct telling telling = {.sandbox = sandbox, .call = call, .request = request, .sink = sink};
   int32_t status = plain_check_size(sandbox, call, "request for changes", request->size,
-                                    PLAIN_FIRST_SIZE(struct sandhost_changes, max_entries));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_changes, max_entries));
   if (status == SANDHOST_OK) {
     status = plain_check_size(sandbox, call, "sink", sink->size,
-                              PLAIN_FIRST_SIZE(struct sandhost_entry_sink, entry));
+                              CONTRACT_FIRST_SIZE(struct sandhost_entry_sink, entry));
   }
   if (status == SANDHOST_OK) {
     status = plain_check_absolute(sandbox, call, "root", request->root);

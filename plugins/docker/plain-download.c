@@ -318,7 +318,7 @@ int32_t plain_download(struct sandhost_call *call, struct sandhost_sandbox *sand
   struct download download = {
       .sandbox = sandbox, .call = call, .sink = tar, .count = name_count, .spool = SPOOL_NONE};
   int32_t status = plain_check_size(sandbox, call, "sink", tar->size,
-                                    PLAIN_FIRST_SIZE(struct sandhost_sink, write));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_sink, write));
   if (status == SANDHOST_OK) {
     status = plain_check_absolute(sandbox, call, "folder", dir);
   }

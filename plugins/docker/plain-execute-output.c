@@ -20,9 +20,9 @@ int32_t execution_deliver(struct execution *execution, uint32_t stream, const vo
   if (part == 0 || execution->over) {
     return SANDHOST_OK;
   }
-  int64_t began = plain_now();
+  int64_t began = contract_now();
   int32_t status = execution->observer.output(execution->observer.user, stream, data, part);
-  execution->callback_time += plain_now() - began;
+  execution->callback_time += contract_now() - began;
   if (status != SANDHOST_OK) {
     execution->over = SANDHOST_CANCELLED;
     execution->over_why = "the receiver of the output stopped";
@@ -77,7 +77,7 @@ static int32_t command_word(void *user, const char *word) {
     if (execution->stream == SANDHOST_STDERR) {
       return *at ? SANDHOST_PROTOCOL : SANDHOST_OK;
     }
-    execution->ended_at = plain_now();
+    execution->ended_at = contract_now();
     if (!read_number(&at, 255, &number) || *at++ != ',' || !read_number(&at, 2, &told) || *at) {
       return SANDHOST_PROTOCOL;
     }
@@ -89,7 +89,7 @@ static int32_t command_word(void *user, const char *word) {
       !read_number(&at, (1u << 22) - 1, &number) || *at) {
     return SANDHOST_PROTOCOL;
   }
-  execution->begun_at = plain_now();
+  execution->begun_at = contract_now();
   execution->head_open = FALSE;
   if (execution->observer.started) {
     execution->observer.started(execution->observer.user,

@@ -41,7 +41,7 @@ static int32_t ask_code(struct execution *execution) {
       relay = {.host = host,
                .call = execution->call,
                .quiet = TRUE,
-               .deadline = MIN(host->deadline(execution->call), plain_now() + CODE_PATIENCE)};
+               .deadline = MIN(host->deadline(execution->call), contract_now() + CODE_PATIENCE)};
   int32_t status =
       plain_exec_code(sandbox, call_relay_call(&relay), execution->exec_id, &execution->code);
   /* The code of a script that has begun and was not killed is the engine's own invention. */
@@ -71,7 +71,7 @@ int32_t execution_learn_code(struct execution *execution) {
                      "its container has ended");
   }
   execution->told = 2;
-  execution->ended_at = plain_now();
+  execution->ended_at = contract_now();
   return status;
 }
 
@@ -95,8 +95,8 @@ void execution_fill_result(struct execution *execution, struct sandhost_result *
     result.signal = SIGKILL;
   } else if (execution->code == 128 + SIGKILL &&
              plain_out_of_memory(execution->sandbox, execution->call,
-                                 plain_now() - (execution->begun_at ? execution->begun_at
-                                                                    : execution->opened_at))) {
+                                 contract_now() - (execution->begun_at ? execution->begun_at
+                                                                       : execution->opened_at))) {
     result.ended = SANDHOST_ENDED_MEMORY;
     result.signal = SIGKILL;
   } else if (is_signal(execution)) {

@@ -80,7 +80,7 @@ static int64_t limit_at(const struct execution *execution) {
 }
 
 static int64_t next_time(const struct execution *execution, int input_fd, int cancel_fd) {
-  int64_t now = plain_now();
+  int64_t now = contract_now();
   int64_t next = execution->give_up_at ? execution->give_up_at
                                        : MIN(limit_at(execution),
                                              execution->sandbox->host->deadline(execution->call));
@@ -129,10 +129,10 @@ static void notice_over(struct execution *execution) {
     return;
   }
   if (host->cancelled(execution->call)) {
-    gboolean late = plain_now() >= host->deadline(execution->call);
+    gboolean late = contract_now() >= host->deadline(execution->call);
     execution->over = late ? SANDHOST_TIMEOUT : SANDHOST_CANCELLED;
     execution->over_why = late ? "the command did not end before the deadline" : "cancelled";
-  } else if (plain_now() >= limit_at(execution)) {
+  } else if (contract_now() >= limit_at(execution)) {
     execution->at_limit = TRUE;
   }
 }
@@ -150,8 +150,9 @@ static void end_command(struct execution *execution) {
     execution->at_end = TRUE; /* nothing of it is left, and nobody listens */
   }
   int64_t grace = over ? CANCEL_GRACE : LIMIT_GRACE;
-  int64_t from = over ? plain_now() : MAX(limit_at(execution), plain_now() - LIMIT_KILL_PATIENCE);
-  execution->give_up_at = MAX(from + grace, plain_now() + CANCEL_GRACE);
+  int64_t from =
+      over ? contract_now() : MAX(limit_at(execution), contract_now() - LIMIT_KILL_PATIENCE);
+  execution->give_up_at = MAX(from + grace, contract_now() + CANCEL_GRACE);
 }
 
 static int32_t give_up(struct execution *execution) {
@@ -180,7 +181,7 @@ static int32_t follow(struct execution *execution) {
     notice_over(execution);
     if ((execution->over || execution->at_limit) && !execution->give_up_at) {
       end_command(execution);
-    } else if (execution->give_up_at && plain_now() >= execution->give_up_at) {
+    } else if (execution->give_up_at && contract_now() >= execution->give_up_at) {
       return give_up(execution);
     }
   }
@@ -191,7 +192,7 @@ static int32_t follow(struct execution *execution) {
 
 static void begin(struct execution *execution) {
   gboolean has_input = (execution->request->flags & SANDHOST_EXECUTE_STDIN) != 0;
-  execution->opened_at = plain_now();
+  execution->opened_at = contract_now();
   execution->code = -1;
   execution->head = g_string_new(NULL);
   execution->head_open = TRUE;
@@ -250,14 +251,14 @@ int32_t plain_execute(struct sandhost_call *call, struct sandhost_sandbox *sandb
                       const struct sandhost_observer *observer,
                       struct sandhost_result *ret_result) {
   int32_t status = plain_check_size(sandbox, call, "request to execute", request->size,
-                                    PLAIN_FIRST_SIZE(struct sandhost_execute, reserved));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_execute, reserved));
   if (status == SANDHOST_OK) {
     status = plain_check_size(sandbox, call, "observer", observer->size,
-                              PLAIN_FIRST_SIZE(struct sandhost_observer, input_fd));
+                              CONTRACT_FIRST_SIZE(struct sandhost_observer, input_fd));
   }
   if (status == SANDHOST_OK) {
     status = plain_check_size(sandbox, call, "result", ret_result->size,
-                              PLAIN_FIRST_SIZE(struct sandhost_result, max_rss));
+                              CONTRACT_FIRST_SIZE(struct sandhost_result, max_rss));
   }
   gboolean again = TRUE;
   for (enum how how = HOW_SCRIPT; status == SANDHOST_OK && again && how <= HOW_BARE; how++) {

@@ -162,7 +162,7 @@ int32_t plain_read_file(struct sandhost_call *call, struct sandhost_sandbox *san
                         struct sandhost_path path, const struct sandhost_sink *sink) {
   g_autofree char *below = NULL;
   int32_t status = plain_check_size(sandbox, call, "sink", sink->size,
-                                    PLAIN_FIRST_SIZE(struct sandhost_sink, write));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_sink, write));
   if (status == SANDHOST_OK) {
     status = find_below(sandbox, call, path, &below);
   }
@@ -345,7 +345,7 @@ int32_t plain_write_file(struct sandhost_call *call, struct sandhost_sandbox *sa
   g_auto(Spool) spool = SPOOL_NONE;
   struct plain_mark mark;
   int32_t status = plain_check_size(sandbox, call, "source", source->size,
-                                    PLAIN_FIRST_SIZE(struct sandhost_source, read));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_source, read));
   if (status == SANDHOST_OK) {
     status = find_below(sandbox, call, path, &below);
   }

@@ -25,8 +25,8 @@ int32_t plain_kill_tree(struct sandhost_sandbox *sandbox, struct sandhost_call *
                         const struct plain_mark *mark, int64_t patience) {
   g_autofree char *number = mark_bytes(mark->number);
   const char *arguments[] = {number, NULL};
-  const int64_t until = plain_now() + patience;
-  while (plain_now() < until) {
+  const int64_t until = contract_now() + patience;
+  while (contract_now() < until) {
     g_auto(CallRelay)
         relay = {.host = sandbox->host, .call = call, .quiet = TRUE, .deadline = until};
     struct sandhost_call *relayed = call_relay_call(&relay);
@@ -49,8 +49,10 @@ int32_t plain_kill_tree(struct sandhost_sandbox *sandbox, struct sandhost_call *
 
 static int32_t signal_container(struct sandhost_sandbox *sandbox, struct sandhost_call *call,
                                 const char *name) {
-  g_auto(CallRelay) relay = {
-      .host = sandbox->host, .call = call, .quiet = TRUE, .deadline = plain_now() + STOP_PATIENCE};
+  g_auto(CallRelay) relay = {.host = sandbox->host,
+                             .call = call,
+                             .quiet = TRUE,
+                             .deadline = contract_now() + STOP_PATIENCE};
   g_autofree char *path = g_strdup_printf("/containers/%s/kill?signal=%s", sandbox->id, name);
   struct engine_request request = {.method = "POST", .path = path};
   return engine_ask(sandbox->instance->engine, call_relay_call(&relay), &request, 404,
@@ -143,8 +145,10 @@ static gboolean has_event(struct sandhost_sandbox *sandbox, struct sandhost_call
 
 gboolean plain_out_of_memory(struct sandhost_sandbox *sandbox, struct sandhost_call *call,
                              int64_t duration) {
-  g_auto(CallRelay) relay = {
-      .host = sandbox->host, .call = call, .quiet = TRUE, .deadline = plain_now() + STOP_PATIENCE};
+  g_auto(CallRelay) relay = {.host = sandbox->host,
+                             .call = call,
+                             .quiet = TRUE,
+                             .deadline = contract_now() + STOP_PATIENCE};
   struct sandhost_call *relayed = call_relay_call(&relay);
   g_autofree char *path = g_strdup_printf("/containers/%s/json", sandbox->id);
   struct engine_request request = {.method = "GET", .path = path};

@@ -10,12 +10,6 @@
 
 #define MOST_LINKS 40
 
-int64_t plain_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * PLAIN_SECOND + now.tv_nsec;
-}
-
 int32_t plain_check_size(struct sandhost_sandbox *sandbox, struct sandhost_call *call,
                          const char *what, size_t size, size_t first_size) {
   return size >= first_size

@@ -193,7 +193,7 @@ int32_t plain_upload(struct sandhost_call *call, struct sandhost_sandbox *sandbo
   struct upload upload = {.sandbox = sandbox, .call = call, .tar = tar};
   g_autofree char *folder = NULL;
   int32_t status = plain_check_size(sandbox, call, "source", tar->size,
-                                    PLAIN_FIRST_SIZE(struct sandhost_source, read));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_source, read));
   if (status == SANDHOST_OK) {
     status = find_folder(&upload, dir, &folder);
   }

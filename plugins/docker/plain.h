@@ -10,17 +10,13 @@
 #ifndef SANDHOST_DOCKER_PLAIN_H
 #define SANDHOST_DOCKER_PLAIN_H
 
+#include "contract.h"
 #include "engine-frames.h"
 #include "instance.h"
 #include "plain-tar.h"
 
 #define PLAIN_SECOND ((int64_t)1000000000)
 #define PLAIN_MILLISECOND ((int64_t)1000000)
-
-int64_t plain_now(void); /* CLOCK_MONOTONIC, nanoseconds */
-
-/* The size of a struct of the contract's first release, whose last member was last. */
-#define PLAIN_FIRST_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 /* SANDHOST_OK, or SANDHOST_INVALID with the call's error set, where a struct of the caller is too small. */
 int32_t plain_check_size(struct sandhost_sandbox *sandbox, struct sandhost_call *call,

@@ -6,6 +6,7 @@
  */
 #include "pull.h"
 
+#include "contract.h"
 #include "engine-private.h"
 #include "failure.h"
 #include "image.h"
@@ -200,12 +201,6 @@ static int32_t fail_pull(const struct pull *pull, long http_status, const char *
 
 /* ---- The stream ------------------------------------------------------------------------------- */
 
-static int64_t monotonic(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * SECOND + time.tv_nsec;
-}
-
 static void say(const struct pull *pull, char *take_line) {
   if (take_line) {
     pull->host->progress(pull->call, (struct sandhost_text){take_line, strlen(take_line)});
@@ -241,7 +236,7 @@ static int32_t take_line(struct pull *pull) {
     pull_progress_take(pull->progress, engine_text(value, "id"), engine_text(value, "status"),
                        engine_integer(value, "progressDetail/current", -1),
                        engine_integer(value, "progressDetail/total", -1));
-    say(pull, pull_progress_line(pull->progress, monotonic()));
+    say(pull, pull_progress_line(pull->progress, contract_now()));
   }
   json_object_put(value);
   return status;
@@ -315,7 +310,7 @@ int32_t image_pull(Engine *engine, const struct sandhost_host *host, struct sand
                       .complaint = complaint,
                       .progress = progress,
                       .line = line};
-  say(&pull, pull_progress_line(progress, monotonic()));
+  say(&pull, pull_progress_line(progress, contract_now()));
   int32_t status = send_pull(&pull, auth);
   if (auth) {
     explicit_bzero(auth, strlen(auth));

@@ -2,6 +2,8 @@
 /* call-relay.c: the host's table once more, with another idea of failures, deadline and cancel. */
 #include "call-relay.h"
 
+#include "contract.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <time.h>
@@ -24,12 +26,6 @@ void call_relay_clear(struct call_relay *relay) {
   g_clear_pointer(&relay->failure, g_free);
 }
 
-static int64_t monotonic(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
-}
-
 static int64_t relay_deadline(const struct sandhost_call *call) {
   const struct call_relay *relay = relay_of_constant(call);
   return relay->deadline > 0 ? relay->deadline : relay->host->deadline(relay->call);
@@ -37,7 +33,8 @@ static int64_t relay_deadline(const struct sandhost_call *call) {
 
 static int32_t relay_cancelled(const struct sandhost_call *call) {
   const struct call_relay *relay = relay_of_constant(call);
-  return relay->deadline > 0 ? monotonic() >= relay->deadline : relay->host->cancelled(relay->call);
+  return relay->deadline > 0 ? contract_now() >= relay->deadline
+                             : relay->host->cancelled(relay->call);
 }
 
 static int32_t relay_cancel_fd(const struct sandhost_call *call) {
@@ -48,11 +45,11 @@ static int32_t relay_cancel_fd(const struct sandhost_call *call) {
 /* host->wait for a call that only its own deadline ends. */
 static int32_t wait_alone(int64_t deadline, int32_t fd, int32_t events, int64_t duration) {
   int64_t until = deadline;
-  int64_t now = monotonic();
+  int64_t now = contract_now();
   if (duration >= 0 && duration < until - now) {
     until = now + duration;
   }
-  for (; now < until; now = monotonic()) {
+  for (; now < until; now = contract_now()) {
     struct pollfd ready = {.fd = fd, .events = (short)events};
     struct timespec left = {.tv_sec = (until - now) / SECOND, .tv_nsec = (until - now) % SECOND};
     if (ppoll(&ready, 1, &left, NULL) > 0) {

@@ -174,10 +174,10 @@ static int32_t check_request(const GuestClient *client, struct sandhost_call *ca
                              const struct sandhost_changes *request,
                              const struct sandhost_entry_sink *sink) {
   int32_t status = guest_check_size(client, call, "request for changes", request->size,
-                                    GUEST_FIRST_SIZE(struct sandhost_changes, max_entries));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_changes, max_entries));
   if (status == SANDHOST_OK) {
     status = guest_check_size(client, call, "sink", sink->size,
-                              GUEST_FIRST_SIZE(struct sandhost_entry_sink, entry));
+                              CONTRACT_FIRST_SIZE(struct sandhost_entry_sink, entry));
   }
   if (status == SANDHOST_OK) {
     status = guest_check_absolute(client, call, "root", request->root);

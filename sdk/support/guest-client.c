@@ -25,7 +25,7 @@ GuestClient *guest_client_new(const struct sandhost_host *host, ByteChannel *tak
                                          .limit_grace = 10 * SECOND};
   client->buffer = g_malloc(GUEST_RECEIVE_BUFFER);
   client->out = g_byte_array_new();
-  client->heard_at = client->unread_since = guest_monotonic();
+  client->heard_at = client->unread_since = contract_now();
   pthread_mutex_init(&client->lock, NULL);
   for (size_t i = 0; i < GUEST_MAX_REQUESTS; i++) {
     client->wake_fds[i] = -1;
@@ -109,7 +109,7 @@ static int32_t wait_for_hello(GuestClient *client, struct guest_request *request
   const int32_t cancel_fd = client->host->cancel_fd(request->call);
   while (!request->done && !client->lost) {
     pthread_mutex_unlock(&client->lock);
-    int64_t now = guest_monotonic();
+    int64_t now = contract_now();
     int32_t over = guest_call_over(client, request->call, deadline, now);
     pthread_mutex_lock(&client->lock);
     if (over != 0) {
@@ -188,7 +188,7 @@ int32_t guest_client_signal(GuestClient *client, struct sandhost_call *call, uin
 int32_t guest_client_probe(GuestClient *client, struct sandhost_call *call,
                            const struct sandhost_probe *request, uint32_t *ret_verdict) {
   int32_t status = guest_check_size(client, call, "probe", request->size,
-                                    GUEST_FIRST_SIZE(struct sandhost_probe, patience));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_probe, patience));
   if (status != SANDHOST_OK) {
     return status;
   }

@@ -16,12 +16,6 @@
 
 #define NANOSECONDS 1000000000
 
-int64_t guest_monotonic(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * NANOSECONDS + now.tv_nsec;
-}
-
 char *guest_text_clean(const void *data, size_t length) {
   char *text = g_utf8_make_valid(data, (gssize)length);
   for (char *at = text; *at; at++) {
@@ -268,11 +262,11 @@ static void poll_unlocked(GuestClient *client, struct guest_request *request,
 
 static void follow(GuestClient *client, struct guest_request *request, struct guest_wait *wait) {
   struct pollfd fds[POLL_COUNT] = {[POLL_RECEIVE] = {.fd = -1}, [POLL_SEND] = {.fd = -1}};
-  int64_t now = guest_monotonic();
+  int64_t now = contract_now();
   while (client->reader && !has_work(client, request) && !wait->cancel_ready &&
          !wait->input_ready && now < wait->until) {
     poll_unlocked(client, request, wait, fds, wait->until, now);
-    now = guest_monotonic();
+    now = contract_now();
     if (client->nominee == request) {
       client->nominee = NULL;
     }
@@ -283,7 +277,7 @@ static void receive(GuestClient *client, struct guest_request *self) {
   size_t room = GUEST_RECEIVE_BUFFER - client->filled;
   ssize_t count = client->channel->receive(client->channel, client->buffer + client->filled, room);
   if (count > 0 && (size_t)count <= room) {
-    client->heard_at = guest_monotonic();
+    client->heard_at = contract_now();
     client->pinged_at = 0;
     client->filled += (size_t)count;
     guest_frames_dispatch(client, self);
@@ -348,7 +342,7 @@ static void lead_once(GuestClient *client, struct guest_request *self, struct gu
   }
   if (fds[POLL_RECEIVE].revents != 0 || pending) {
     receive(client, self);
-  } else if (is_silent(client, guest_monotonic())) {
+  } else if (is_silent(client, contract_now())) {
     guest_connection_lose(client, "it did not answer");
   }
 }
@@ -368,13 +362,13 @@ static void detach_buffer(GuestClient *client, struct guest_request *request) {
 }
 
 static void lead(GuestClient *client, struct guest_request *self, struct guest_wait *wait) {
-  int64_t now = guest_monotonic();
+  int64_t now = contract_now();
   client->heard_at += now - client->unread_since;
   client->reader = self;
   while (!has_work(client, self) && !wait->cancel_ready && !wait->input_ready &&
          now < wait->until) {
     lead_once(client, self, wait, now);
-    now = guest_monotonic();
+    now = contract_now();
   }
   client->reader = NULL;
   client->unread_since = now;

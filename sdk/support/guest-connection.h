@@ -13,6 +13,7 @@
 #ifndef SANDHOST_SUPPORT_GUEST_CONNECTION_H
 #define SANDHOST_SUPPORT_GUEST_CONNECTION_H
 
+#include "contract.h"
 #include "guest-client.h"
 
 #include <pthread.h>
@@ -141,8 +142,6 @@ struct guest_wait {
   gboolean cancel_ready; /* results; FALSE before the wait */
   gboolean input_ready;
 };
-
-int64_t guest_monotonic(void);
 
 /* All below are called with the lock held. */
 

@@ -28,7 +28,7 @@ static int32_t check_observer(const GuestClient *client, struct sandhost_call *c
                               const struct sandhost_execute *request,
                               const struct sandhost_observer *observer) {
   int32_t status = guest_check_size(client, call, "observer", observer->size,
-                                    GUEST_FIRST_SIZE(struct sandhost_observer, input_fd));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_observer, input_fd));
   if (status != SANDHOST_OK) {
     return status;
   }
@@ -42,7 +42,7 @@ static int32_t check_observer(const GuestClient *client, struct sandhost_call *c
 static int32_t check_request(const GuestClient *client, struct sandhost_call *call,
                              const struct sandhost_execute *request) {
   int32_t status = guest_check_size(client, call, "request to execute", request->size,
-                                    GUEST_FIRST_SIZE(struct sandhost_execute, reserved));
+                                    CONTRACT_FIRST_SIZE(struct sandhost_execute, reserved));
   if (status != SANDHOST_OK) {
     return status;
   }
@@ -221,7 +221,7 @@ int32_t guest_client_execute(GuestClient *client, struct sandhost_call *call,
   }
   if (status == SANDHOST_OK) {
     status = guest_check_size(client, call, "result", ret_result->size,
-                              GUEST_FIRST_SIZE(struct sandhost_result, max_rss));
+                              CONTRACT_FIRST_SIZE(struct sandhost_result, max_rss));
   }
   if (status != SANDHOST_OK) {
     return status;

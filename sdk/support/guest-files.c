@@ -22,13 +22,13 @@ static int64_t produce_from_source(void *user, void *buffer, size_t length) {
 static int32_t check_sink(const GuestClient *client, struct sandhost_call *call,
                           const struct sandhost_sink *sink) {
   return guest_check_size(client, call, "sink", sink->size,
-                          GUEST_FIRST_SIZE(struct sandhost_sink, write));
+                          CONTRACT_FIRST_SIZE(struct sandhost_sink, write));
 }
 
 static int32_t check_source(const GuestClient *client, struct sandhost_call *call,
                             const struct sandhost_source *source) {
   return guest_check_size(client, call, "source", source->size,
-                          GUEST_FIRST_SIZE(struct sandhost_source, read));
+                          CONTRACT_FIRST_SIZE(struct sandhost_source, read));
 }
 
 /* ---- Paths below the working directory ------------------------------------------------------- */

@@ -158,7 +158,7 @@ static void take_started(GuestClient *client, struct guest_request *self,
     return;
   }
   request->started = TRUE;
-  request->started_at = guest_monotonic();
+  request->started_at = contract_now();
   guest_connection_notify(client, request);
 }
 

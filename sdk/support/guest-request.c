@@ -109,7 +109,7 @@ static void send_open(struct run *run) {
   } while (left > 0);
   request->opened = TRUE;
   request->wants = GUEST_WANTS_NOTHING;
-  run->opened_at = guest_monotonic();
+  run->opened_at = contract_now();
   g_byte_array_unref(g_steal_pointer(&run->parameters));
 }
 
@@ -170,11 +170,11 @@ static void expire_limit(struct run *run, int64_t now) {
 static int64_t begin_callback(struct run *run) {
   guest_connection_pass_on(run->client);
   pthread_mutex_unlock(&run->client->lock);
-  return guest_monotonic();
+  return contract_now();
 }
 
 static void end_callback(struct run *run, int64_t began) {
-  run->callback_time += guest_monotonic() - began;
+  run->callback_time += contract_now() - began;
   pthread_mutex_lock(&run->client->lock);
 }
 
@@ -194,14 +194,14 @@ static void consume(struct run *run, uint32_t channel, const unsigned char *data
     size_t part = MIN(length, (size_t)CREDIT_BATCH);
     int32_t status = SANDHOST_OK;
     if (run->over == 0) {
-      int64_t began = guest_monotonic();
+      int64_t began = contract_now();
       status = exchange->consume(exchange->user, channel, data, part);
-      run->callback_time += guest_monotonic() - began;
+      run->callback_time += contract_now() - began;
     } else {
       run->cut_short = TRUE;
     }
     if (status == SANDHOST_OK && run->over == 0) {
-      check_call(run, guest_monotonic());
+      check_call(run, contract_now());
     }
     pthread_mutex_lock(&run->client->lock);
     if (status == GUEST_VIOLATION) {
@@ -211,7 +211,7 @@ static void consume(struct run *run, uint32_t channel, const unsigned char *data
       end_early(run, SANDHOST_CANCELLED, exchange->stopped_by);
       run->cut_short = TRUE;
     }
-    expire(run, guest_monotonic());
+    expire(run, contract_now());
     give_credit(run, (uint32_t)part);
     pthread_mutex_unlock(&run->client->lock);
     data += part;
@@ -423,7 +423,7 @@ int32_t guest_request_run(GuestClient *client, struct sandhost_call *call,
   } else {
     gboolean more;
     do {
-      int64_t now = guest_monotonic();
+      int64_t now = contract_now();
       check_call(&run, now);
       pthread_mutex_lock(&client->lock);
       more = step(&run, now);

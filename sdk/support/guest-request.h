@@ -54,10 +54,6 @@ int32_t guest_request_fail_lost(GuestClient *client, struct sandhost_call *call,
 int32_t guest_call_over(const GuestClient *client, const struct sandhost_call *call,
                         int64_t deadline, int64_t now);
 
-/* The size of a struct of the contract's first release, whose last member was last: what every caller
- * must at least have. */
-#define GUEST_FIRST_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
-
 /* SANDHOST_OK, or SANDHOST_INVALID with the call's error set, where a struct is too small. */
 int32_t guest_check_size(const GuestClient *client, struct sandhost_call *call, const char *what,
                          size_t size, size_t first_size);

@@ -40,7 +40,7 @@ static struct call_relay relay_for(const struct guest_sandbox *sandbox,
 /* Waits until the process has ended, without reaping it. FALSE: it has not. */
 static gboolean wait_for_end(const struct guest_sandbox *sandbox, int64_t patience,
                              siginfo_t *ret_info) {
-  const int64_t until = guest_monotonic() + patience;
+  const int64_t until = contract_now() + patience;
   for (;;) {
     siginfo_t info = {0};
     if (waitid(P_PID, (id_t)sandbox->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
@@ -54,7 +54,7 @@ static gboolean wait_for_end(const struct guest_sandbox *sandbox, int64_t patien
       *ret_info = info;
       return TRUE;
     }
-    int64_t left = until - guest_monotonic();
+    int64_t left = until - contract_now();
     if (left <= 0) {
       return FALSE;
     }
@@ -324,8 +324,8 @@ static const char *unkept_setting(const struct sandhost_create *request, uint32_
 
 int32_t guest_sandbox_check_request(const struct sandhost_host *host, struct sandhost_call *call,
                                     const struct sandhost_create *request) {
-  if (request->size < GUEST_FIRST_SIZE(struct sandhost_create, reserved) || !request->network ||
-      request->network->size < GUEST_FIRST_SIZE(struct sandhost_network, denied_count) ||
+  if (request->size < CONTRACT_FIRST_SIZE(struct sandhost_create, reserved) || !request->network ||
+      request->network->size < CONTRACT_FIRST_SIZE(struct sandhost_network, denied_count) ||
       request->reserved != 0) {
     return fail_call(host, call, SANDHOST_INVALID, "the request to create makes no sense");
   }

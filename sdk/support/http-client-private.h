@@ -3,6 +3,7 @@
 #ifndef SANDHOST_SUPPORT_HTTP_CLIENT_PRIVATE_H
 #define SANDHOST_SUPPORT_HTTP_CLIENT_PRIVATE_H
 
+#include "contract.h"
 #include "http-client.h"
 
 #include <curl/curl.h>
@@ -73,7 +74,6 @@ struct http_exchange {
   GByteArray *body;  /* owned; collected */
 };
 
-int64_t http_now(void);
 /* SANDHOST_TIMEOUT, SANDHOST_CANCELLED, or 0 where the call may go on. */
 int32_t http_call_over(const HttpClient *client, const struct sandhost_call *call);
 

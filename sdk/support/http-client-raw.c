@@ -11,7 +11,7 @@ static int32_t wait_for(struct http_raw *raw, int fd, short events) {
   const struct sandhost_host *host = raw->client->host;
   int64_t patience = -1;
   if (raw->silence > 0) {
-    patience = MAX(raw->last_byte + raw->silence - http_now(), 0);
+    patience = MAX(raw->last_byte + raw->silence - contract_now(), 0);
   }
   int32_t status = host->wait(raw->call, fd, events, patience);
   int32_t over = http_call_over(raw->client, raw->call);
@@ -20,7 +20,7 @@ static int32_t wait_for(struct http_raw *raw, int fd, short events) {
                      over == SANDHOST_TIMEOUT ? "the deadline passed" : "cancelled");
   }
   if (status == SANDHOST_TIMEOUT && raw->silence > 0 &&
-      http_now() - raw->last_byte >= raw->silence) {
+      contract_now() - raw->last_byte >= raw->silence) {
     return http_fail_silent(raw->client, raw->call, raw->sent, raw->peer, raw->silence);
   }
   return SANDHOST_OK;
@@ -47,7 +47,7 @@ int32_t http_raw_send(struct http_raw *raw, const char *data, size_t length) {
     ssize_t count = channel->send(channel, data, length);
     if (count > 0) {
       raw->sent = TRUE;
-      raw->last_byte = http_now();
+      raw->last_byte = contract_now();
       data += count;
       length -= (size_t)count;
       continue;
@@ -69,7 +69,7 @@ int32_t http_raw_receive(struct http_raw *raw, gboolean *ret_ended) {
   for (;;) {
     ssize_t count = channel->receive(channel, buffer, sizeof buffer);
     if (count > 0) {
-      raw->last_byte = http_now();
+      raw->last_byte = contract_now();
       g_byte_array_append(raw->in, (const guint8 *)buffer, (guint)count);
     }
     if (count >= 0 || !is_again(errno)) {

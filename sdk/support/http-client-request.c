@@ -59,7 +59,7 @@ static int before_request(void *user, char *remote, char *local, int remote_port
     return CURL_PREREQFUNC_ABORT;
   }
   exchange->connected = TRUE;
-  exchange->last_byte = http_now();
+  exchange->last_byte = contract_now();
   return CURL_PREREQFUNC_OK;
 }
 
@@ -67,7 +67,7 @@ static size_t take_header(char *data, size_t size, size_t count, void *user) {
   struct http_exchange *exchange = user;
   size_t length = size * count;
   exchange->answered = TRUE;
-  exchange->last_byte = http_now();
+  exchange->last_byte = contract_now();
   exchange->header_length += length;
   if (exchange->header_length > HTTP_MAX_HEADER) {
     end_exchange(exchange, SANDHOST_PROTOCOL, "sent a header that is too long");
@@ -121,12 +121,12 @@ static size_t take_body(char *data, size_t size, size_t count, void *user) {
   }
   (void)curl_easy_getinfo(exchange->handle.easy, CURLINFO_RESPONSE_CODE, &status);
   gboolean good = status >= 200 && status < 300;
-  exchange->last_byte = http_now();
+  exchange->last_byte = contract_now();
   if (!good || !sink) {
     return collect(exchange, data, length, good);
   }
   int32_t answer = length > 0 ? sink->write(sink->user, data, length) : SANDHOST_OK;
-  exchange->last_byte = http_now(); /* the time that the sink took is not the peer's */
+  exchange->last_byte = contract_now(); /* the time that the sink took is not the peer's */
   if (answer != SANDHOST_OK) {
     end_exchange(exchange, SANDHOST_CANCELLED, "the receiver of the answer stopped");
     return 0;
@@ -141,7 +141,7 @@ static size_t give_upload(char *buffer, size_t size, size_t count, void *user) {
     return CURL_READFUNC_ABORT;
   }
   int64_t got = source->read(source->user, buffer, size * count);
-  exchange->last_byte = http_now(); /* the time that the source took is not the peer's */
+  exchange->last_byte = contract_now(); /* the time that the source took is not the peer's */
   if (got < 0 || (uint64_t)got > size * count) {
     end_exchange(exchange, SANDHOST_CANCELLED, "the source of the request's body stopped");
     return CURL_READFUNC_ABORT;
@@ -156,7 +156,7 @@ static int watch_progress(void *user, curl_off_t download_total, curl_off_t down
   (void)upload_total;
   if (downloaded + uploaded != exchange->moved) {
     exchange->moved = downloaded + uploaded;
-    exchange->last_byte = http_now();
+    exchange->last_byte = contract_now();
   }
   return 0;
 }
@@ -253,7 +253,7 @@ static int64_t exchange_end(const struct http_exchange *exchange) {
 
 static gboolean is_silent(const struct http_exchange *exchange) {
   return exchange->connected && exchange->silence > 0 &&
-         http_now() - exchange->last_byte >= exchange->silence;
+         contract_now() - exchange->last_byte >= exchange->silence;
 }
 
 /* Until something happens to the connection, the caller cancels, or it is time to look at the clock. */
@@ -263,7 +263,7 @@ static CURLMcode pause_for_news(struct http_exchange *exchange) {
   int64_t most = cancel_fd < 0 ? ASK_MILLISECONDS : WAIT_MILLISECONDS;
   int64_t end = exchange_end(exchange);
   if (end != INT64_MAX) {
-    int64_t left = MAX(end - http_now(), 0);
+    int64_t left = MAX(end - contract_now(), 0);
     most = MIN(most, left / 1000000 + 1);
   }
   return curl_multi_poll(exchange->handle.multi, &cancel, cancel_fd < 0 ? 0 : 1, (int)most, NULL);
@@ -387,7 +387,7 @@ int32_t http_client_send(HttpClient *client, struct sandhost_call *call, const c
                                    .peer = peer,
                                    .request = request,
                                    .silence = client->silence,
-                                   .begun = http_now()};
+                                   .begun = contract_now()};
   if (request->silence != 0) {
     exchange.silence = MAX(request->silence, 0);
   }

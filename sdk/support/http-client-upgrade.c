@@ -215,7 +215,7 @@ static int32_t upgrade_guarded(struct http_exchange *exchange, struct http_reply
   if (status != SANDHOST_OK) {
     return status;
   }
-  raw.last_byte = http_now();
+  raw.last_byte = contract_now();
   raw.in = g_byte_array_new();
   status = speak(&raw, exchange->request, ret_reply, ret_channel);
   if (raw.channel) {

@@ -15,17 +15,11 @@
 /* How often a full listen queue is tried again. */
 #define QUEUE_PAUSE ((int64_t)5000000)
 
-int64_t http_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * HTTP_SECOND + now.tv_nsec;
-}
-
 int32_t http_call_over(const HttpClient *client, const struct sandhost_call *call) {
   if (!client->host->cancelled(call)) {
     return 0;
   }
-  return http_now() >= client->host->deadline(call) ? SANDHOST_TIMEOUT : SANDHOST_CANCELLED;
+  return contract_now() >= client->host->deadline(call) ? SANDHOST_TIMEOUT : SANDHOST_CANCELLED;
 }
 
 /* ---- The client ------------------------------------------------------------------------------ */
@@ -140,7 +134,7 @@ void http_handle_give_back(HttpClient *client, struct http_handle take_handle) {
 static int connect_in_queue(struct http_exchange *exchange, int fd,
                             const struct sockaddr_un *address) {
   const HttpClient *client = exchange->client;
-  const int64_t until = http_now() + client->connect_patience;
+  const int64_t until = contract_now() + client->connect_patience;
   for (;;) {
     if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0) {
       return 0;
@@ -151,7 +145,7 @@ static int connect_in_queue(struct http_exchange *exchange, int fd,
     if (errno != EAGAIN) {
       return errno;
     }
-    if (http_now() >= until || client->host->cancelled(exchange->call)) {
+    if (contract_now() >= until || client->host->cancelled(exchange->call)) {
       return ETIMEDOUT;
     }
     (void)client->host->wait(exchange->call, -1, 0, QUEUE_PAUSE);
@@ -276,7 +270,7 @@ gboolean http_queue_wait(struct http_exchange *exchange) {
   const HttpClient *client = exchange->client;
   (void)client->host->wait(exchange->call, -1, 0, QUEUE_PAUSE);
   exchange->queue_full = FALSE;
-  if (http_now() - exchange->begun >= client->connect_patience) {
+  if (contract_now() - exchange->begun >= client->connect_patience) {
     exchange->connect_error = ETIMEDOUT;
     return FALSE;
   }

@@ -466,7 +466,7 @@ static Caller caller_new(const Guest *guest, GuestClient *client) {
                    .client = client,
                    .ready = guest->ready};
   if (guest->flags & FLAG_DEADLINE) {
-    caller.call.deadline = guest_monotonic() + 300 * MICROSECOND;
+    caller.call.deadline = contract_now() + 300 * MICROSECOND;
   }
   return caller;
 }
