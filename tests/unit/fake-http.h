@@ -204,4 +204,12 @@ FAKE_UNUSED static gpointer fake_cancel_when(gpointer data) {
   return NULL;
 }
 
+/* Removes a folder with all that is in it, and frees its path. */
+FAKE_UNUSED static void fake_folder_remove(char *take_folder) {
+  const char *const argv[] = {"rm", "-rf", "--", take_folder, NULL};
+  g_assert_true(g_spawn_sync(NULL, (char **)(gsize)argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL,
+                             NULL, NULL, NULL, NULL));
+  g_free(take_folder);
+}
+
 #endif
