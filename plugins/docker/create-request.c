@@ -45,15 +45,11 @@ static json_object *new_list(const char *const *texts) {
 
 /* ---- Environment and labels ------------------------------------------------------------------- */
 
-static json_object *new_environment(const struct sandhost_create *request) {
+static json_object *new_environment(const GPtrArray *variables) {
   json_object *list = json_object_new_array();
   json_object_array_add(list, json_object_new_string("HOME=/tmp"));
-  for (size_t i = 0; i < request->environment_count; i++) {
-    const struct sandhost_pair *pair = &request->environment[i];
-    g_autofree char *entry =
-        g_strdup_printf("%.*s=%.*s", (int)pair->name.length, pair->name.data,
-                        (int)pair->value.length, pair->value.length ? pair->value.data : "");
-    json_object_array_add(list, json_object_new_string(entry));
+  for (guint i = 0; i < variables->len; i++) {
+    json_object_array_add(list, json_object_new_string(g_ptr_array_index(variables, i)));
   }
   return list;
 }
@@ -273,7 +269,7 @@ json_object *create_request_new(const struct container_plan *plan) {
   put_text(body, "User", user);
   put_text(body, "WorkingDir", plan->working_dir);
   put_text(body, "Hostname", "sandbox");
-  json_object_object_add(body, "Env", new_environment(plan->request));
+  json_object_object_add(body, "Env", new_environment(plan->environment));
   json_object_object_add(body, "Labels", new_labels(plan));
   /* Halves the start, but for good: an engine never gives such a container an interface. */
   put_boolean(body, "NetworkDisabled",

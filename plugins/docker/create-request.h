@@ -15,9 +15,10 @@ struct container_plan {
   const struct sandhost_create *request;    /* checked */
   const struct image *image;
   const char *working_dir;
-  const char *guest_volume; /* NULL: the plain path */
-  gboolean guest_readable;  /* the runtime has to read what it runs */
-  const char *session;      /* for the label */
+  const GPtrArray *environment; /* of char *, "NAME=value": what the request adds */
+  const char *guest_volume;     /* NULL: the plain path */
+  gboolean guest_readable;      /* the runtime has to read what it runs */
+  const char *session;          /* for the label */
   const char *run_id;
   gboolean
       is_podman; /* it ignores the options of a volume: the working directory is a tmpfs then */

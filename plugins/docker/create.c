@@ -23,6 +23,7 @@ struct making {
   const struct engine_facts *facts;
   struct image image;
   char *working_dir;
+  GPtrArray *environment; /* of char *, "NAME=value" */
   char *session;
   char *run_id;
   char *name; /* of the container */
@@ -32,6 +33,9 @@ struct making {
 
 static void making_clear(struct making *making) {
   image_clear(&making->image);
+  if (making->environment) {
+    g_ptr_array_unref(making->environment);
+  }
   g_free(making->working_dir);
   g_free(making->session);
   g_free(making->run_id);
@@ -136,23 +140,33 @@ static char *container_name(const char *key) {
   return name;
 }
 
+static GPtrArray *copy_environment(const struct sandhost_create *request) {
+  GPtrArray *environment = g_ptr_array_new_with_free_func(g_free);
+  for (size_t i = 0; i < request->environment_count; i++) {
+    const struct sandhost_pair *pair = &request->environment[i];
+    g_ptr_array_add(environment, g_strdup_printf("%.*s=%.*s", (int)pair->name.length,
+                                                 pair->name.data, (int)pair->value.length,
+                                                 pair->value.length ? pair->value.data : ""));
+  }
+  return environment;
+}
+
 static int32_t prepare(struct making *making) {
   const struct sandhost_create *request = making->request;
   int32_t status = check_request(making);
-  if (status == SANDHOST_OK) {
-    status = engine_facts(making->instance->engine, making->call, &making->facts);
+  if (status != SANDHOST_OK) {
+    return status;
   }
-  if (status == SANDHOST_OK) {
-    status = check_machine(making);
-  }
-  if (status == SANDHOST_OK) {
-    status = find_image(making);
-  }
+  making->environment = copy_environment(request);
   making->working_dir = g_strndup(request->working_dir.data, request->working_dir.length);
   making->session = text_or(request->key, "unknown");
   making->run_id = text_or(request->run_id, "");
   making->name = container_name(making->session);
-  return status;
+  status = engine_facts(making->instance->engine, making->call, &making->facts);
+  if (status == SANDHOST_OK) {
+    status = check_machine(making);
+  }
+  return status == SANDHOST_OK ? find_image(making) : status;
 }
 
 /* The guest's volume, or NULL where the plain path is to serve. */
@@ -179,6 +193,7 @@ static int32_t create_container(struct making *making, const char *volume, char 
                                       .request = making->request,
                                       .image = &making->image,
                                       .working_dir = making->working_dir,
+                                      .environment = making->environment,
                                       .guest_volume = volume,
                                       .guest_readable = making->guest_readable,
                                       .session = making->session,
@@ -280,17 +295,6 @@ static int32_t greet(struct making *making, struct sandhost_sandbox *sandbox,
   return SANDHOST_OK;
 }
 
-static GPtrArray *copy_environment(const struct sandhost_create *request) {
-  GPtrArray *environment = g_ptr_array_new_with_free_func(g_free);
-  for (size_t i = 0; i < request->environment_count; i++) {
-    const struct sandhost_pair *pair = &request->environment[i];
-    g_ptr_array_add(environment, g_strdup_printf("%.*s=%.*s", (int)pair->name.length,
-                                                 pair->name.data, (int)pair->value.length,
-                                                 pair->value.length ? pair->value.data : ""));
-  }
-  return environment;
-}
-
 /* The container runs: a sandbox with its client, or with its lifeline. Takes the channel. */
 static struct sandhost_sandbox *new_sandbox(const struct making *making, const char *id,
                                             ByteChannel *take_channel) {
@@ -301,7 +305,7 @@ static struct sandhost_sandbox *new_sandbox(const struct making *making, const c
   sandbox->key = g_strdup(making->session);
   sandbox->run_id = g_strdup(making->run_id);
   sandbox->working_dir = g_strdup(making->working_dir);
-  sandbox->environment = copy_environment(making->request);
+  sandbox->environment = g_ptr_array_ref(making->environment);
   pthread_mutex_init(&sandbox->lock, NULL);
   if (making->use_guest) {
     sandbox->client = guest_client_new(sandbox->host, take_channel, sandbox->working_dir);

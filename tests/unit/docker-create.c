@@ -17,6 +17,7 @@ typedef struct {
   struct sandhost_network network;
   struct sandhost_create request;
   struct image image;
+  GPtrArray *environment;
   struct container_plan plan;
   json_object *body;
 } Asked;
@@ -31,10 +32,12 @@ static void asked_init(Asked *asked) {
       (struct sandhost_create){.size = sizeof asked->request, .network = &asked->network};
   asked->image.id = g_strdup("sha256:1");
   asked->image.volumes = g_ptr_array_new_with_free_func(g_free);
+  asked->environment = g_ptr_array_new();
   asked->plan = (struct container_plan){.instance = &asked->instance,
                                         .request = &asked->request,
                                         .image = &asked->image,
                                         .working_dir = "/workspace",
+                                        .environment = asked->environment,
                                         .guest_volume = "sandhost-guest-1",
                                         .session = "s1",
                                         .run_id = "r1"};
@@ -49,6 +52,7 @@ static void asked_clear(Asked *asked) {
   json_object_put(asked->body);
   g_free(asked->image.id);
   g_ptr_array_unref(asked->image.volumes);
+  g_ptr_array_unref(asked->environment);
 }
 
 static const char *mount_text(json_object *body, const char *target, const char *keys) {
@@ -93,13 +97,10 @@ static void test_walls(void) {
 
 static void test_wishes(void) {
   Asked asked;
-  const struct sandhost_pair pair = {.name = {.data = "A", .length = 1},
-                                     .value = {.data = "b c", .length = 3}};
   asked_init(&asked);
   asked.request.memory_bytes = 64 << 20;
   asked.request.cpu_millis = 500;
-  asked.request.environment = &pair;
-  asked.request.environment_count = 1;
+  g_ptr_array_add(asked.environment, (char *)(gsize) "A=b c");
   asked.network.mode = SANDHOST_NETWORK_ALLOW;
   json_object *body = ask(&asked);
   g_assert_cmpint(engine_integer(body, "HostConfig/Memory", 0), ==, 64 << 20);
