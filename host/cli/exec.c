@@ -95,8 +95,9 @@ static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outco
                   const char *notice) {
   gboolean refused = run->refused && outcome->end == EXECUTE_WAITING;
   int code = refused ? EXIT_DENIED : cli_exit_code(outcome);
-  if (run_is_lost(run->run)) {
-    cli_complain("the run was ended, or taken over, from outside");
+  /* Then nothing that failed matters: neither the call nor what could not be written any more. */
+  gboolean lost = run_is_lost(run->run, outcome->end != EXECUTE_FINISHED);
+  if (lost) {
     code = EXIT_SANDHOST;
   }
   if (notice && outcome->end != EXECUTE_WAITING) {
@@ -104,7 +105,7 @@ static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outco
   }
   if (options->json) {
     print_json(run, outcome);
-  } else {
+  } else if (!lost) {
     explain(run, outcome);
   }
   g_autofree char *id = g_strdup(run_id(run->run));

@@ -109,7 +109,7 @@ static int check_held(Record *record, const char *run_id, const char *owner, GEr
   gboolean held = FALSE;
   int code = holds(record, run_id, owner, &held);
   if (code == SQLITE_OK && !held) {
-    conflict(refusal, "Run %s was taken over by another process", run_id);
+    conflict(refusal, "Run %s was ended, or taken over, from outside", run_id);
   }
   return code;
 }

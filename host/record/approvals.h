@@ -5,7 +5,7 @@
  * step that uses it are durable together or not at all.
  *
  * An owner is a name that one attempt of a run has for itself (owner_...). Whatever an attempt writes names it, and is
- * refused with CONFLICT "Run {id} was taken over by another process" once another attempt holds the run. Approvals are
+ * refused with CONFLICT "Run {id} was ended, or taken over, from outside" once another attempt holds the run. Approvals are
  * objects as governance/approvals.h makes them. Thread-safe, as all of the record.
  */
 #ifndef SANDHOST_RECORD_APPROVALS_H

@@ -93,8 +93,13 @@ const char *run_trace_id(const Run *run) {
   return run->trace_id;
 }
 
-gboolean run_is_lost(Run *run) {
-  return g_atomic_int_get(&run->lost) != 0;
+gboolean run_is_lost(Run *run, gboolean look) {
+  gboolean held = TRUE;
+  if (g_atomic_int_get(&run->lost) != 0) {
+    return TRUE;
+  }
+  return look && run->record &&
+         record_heartbeat(run->record, run->id, run->owner, FALSE, &held, NULL) && !held;
 }
 
 static void record_suspended(Run *run) {

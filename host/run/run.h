@@ -39,8 +39,8 @@ Run *run_resume(const Harness *harness, Record *record, const char *run_id, cons
 gboolean run_is_paused(Run *run);
 /* What the run waits for: [behaviour 6.1's approvals]. Returns owned. */
 JsonObject *run_waiting(Run *run);
-/* Whether the run was ended, or taken over, from outside. */
-gboolean run_is_lost(Run *run);
+/* Whether the run was ended, or taken over, from outside, as far as it has been noticed; with look, the record is asked. */
+gboolean run_is_lost(Run *run, gboolean look);
 
 const char *run_id(const Run *run);
 const char *run_trace_id(const Run *run);

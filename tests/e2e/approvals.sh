@@ -288,7 +288,7 @@ want_err "sandhost: Run $id is running in another process (its heartbeat is curr
 run "$sandhost" cancel "$id"
 want_out "$id cancelled"
 wait $host && fail "the cancelled run ended well" || true
-grep -q 'the run was ended, or taken over, from outside' elsewhere || fail "told: $(cat elsewhere)"
+[ "$(cat elsewhere)" = "sandhost: Run $id was ended, or taken over, from outside" ] || fail "told: $(cat elsewhere)"
 
 # ---- A process that died with a command in flight: nobody repeats it
 "$sandhost" exec --config free.json -- 'sleep 60' >/dev/null 2>&1 &

@@ -382,7 +382,7 @@ static void test_used_once(Place *place, gconstpointer unused) {
   decide(record, "approve", NULL);
   end_waiting(record);
   take(record, "owner_2", NULL);
-  use(record, "owner_1", "Run " RUN " was taken over by another process");
+  use(record, "owner_1", "Run " RUN " was ended, or taken over, from outside");
   use(record, "owner_2", NULL);
   use(record, "owner_2", "Approval " APPROVAL " is already used");
   g_assert_cmpuint(count_events(record, "sandbox_exec_started"), ==, 1);
@@ -442,7 +442,7 @@ static void test_lapsed_lease(Place *place, gconstpointer unused) {
   g_assert_no_error(error);
   g_assert_false(held);
   g_assert_false(record_end_life(record, RUN, "owner_1", "completed", NULL, &error));
-  g_assert_cmpstr(error->message, ==, "Run " RUN " was taken over by another process");
+  g_assert_cmpstr(error->message, ==, "Run " RUN " was ended, or taken over, from outside");
 }
 
 static void test_abandoned(Place *place, gconstpointer unused) {
