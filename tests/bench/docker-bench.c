@@ -196,10 +196,12 @@ static char *create_body(const char *image_id, const char *volume) {
   g_autoptr(GPtrArray) volumes = g_ptr_array_new();
   g_autofree char *id = g_strdup(image_id);
   const struct image image = {.id = id, .volumes = volumes};
+  g_autoptr(GPtrArray) environment = g_ptr_array_new();
   const struct container_plan plan = {.instance = &instance,
                                       .request = &request,
                                       .image = &image,
                                       .working_dir = "/workspace",
+                                      .environment = environment,
                                       .guest_volume = volume,
                                       .session = "by_hand",
                                       .run_id = "run_bench"};

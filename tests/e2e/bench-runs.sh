@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# The benchmarks run to their end. What they measure is nobody's business here: figures belong to ./bench.
+. "$(dirname "$0")/lib.bash"
+
+[ -z "$SANDHOST_SANITIZED" ] || skip "a sanitizer's figures mean nothing, and its guest starts in no image"
+run "$SANDHOST_BUILD/bin/sandhost-bench-governance"
+want_exit 0
+want_in_out '1,000 command rules'
+run bash "$SANDHOST_SOURCE/tests/engine/run" docker "$SANDHOST_BUILD/bin/sandhost-bench-docker" 1
+[ "$code" -ne 77 ] || skip "$err"
+want_exit 0
+for row in "the engine's exec" 'by hand' 'archive PUT' 'memory for each'; do
+  want_in_out "$row"
+done
