@@ -293,17 +293,23 @@ static void job_forget(struct job *job) {
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t parent_gone;
+/* What a keeper sleeps for. Both are blocked always, so that one that comes before the sleep ends it all the same. */
+static sigset_t awaited(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  sigaddset(&set, SIGTERM); /* the guest died */
+  return set;
+}
 
-static void on_parent_gone(int number) {
-  (void)number;
-  parent_gone = 1;
+static void on_child(int number) {
+  (void)number; /* a signal without a handler might be dropped instead of kept */
 }
 
 /* The guest died without a word, which only happens where it is not init: nobody else will end what
  * is left. */
 static void end_if_orphaned(pid_t guest) {
-  if (parent_gone && getppid() != guest) {
+  if (getppid() != guest) {
     tree_kill(getpid(), NULL);
     _exit(1);
   }
@@ -313,15 +319,19 @@ static void end_if_orphaned(pid_t guest) {
  * keeper is on its way, and how it ended would be lost. So it is looked at first: a killed keeper
  * comes not back from looking, and the guest inherits what there is to reap. 0: nothing is left. */
 static pid_t wait_for_end(pid_t guest) {
+  const sigset_t signals = awaited();
   siginfo_t info;
-  info.si_pid = 0;
-  while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0) {
-    end_if_orphaned(guest);
-    if (errno == ECHILD) {
+  for (;;) {
+    info.si_pid = 0;
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD) {
       return 0;
     }
+    if (info.si_pid != 0) {
+      return info.si_pid;
+    }
+    end_if_orphaned(guest);
+    sigwaitinfo(&signals, NULL);
   }
-  return info.si_pid;
 }
 
 /* Reaps whatever ends until nothing is left; tells when it is the command. */
@@ -379,13 +389,12 @@ static void serve(int fd, struct job *job, pid_t guest) {
 /* A process that shares nothing with the guest's way of handling signals. */
 static void become_keeper(int fd) {
   static const struct rlimit NO_CORE = {0, 0};
-  struct sigaction action = {.sa_handler = on_parent_gone};
+  struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
   struct sigaction ignore = {.sa_handler = SIG_IGN};
-  sigset_t none;
-  sigemptyset(&none);
-  sigaction(SIGTERM, &action, NULL);
+  const sigset_t blocked = awaited();
+  sigaction(SIGCHLD, &action, NULL);
   sigaction(SIGQUIT, &ignore, NULL);
-  sigprocmask(SIG_SETMASK, &none, NULL);
+  sigprocmask(SIG_SETMASK, &blocked, NULL);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -404,9 +413,8 @@ static void become_keeper(int fd) {
   }
 }
 
-_Noreturn void keeper_main(int fd) {
+_Noreturn void keeper_main(int fd, pid_t guest) {
   static unsigned char inlined[KEEPER_INLINE];
-  pid_t guest = getppid();
   struct job job;
   become_keeper(fd);
   while (receive(3, &job, inlined) == 0) {

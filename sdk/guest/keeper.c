@@ -164,9 +164,10 @@ static struct keeper *make(void) {
     free(keeper);
     return NULL;
   }
+  pid_t guest = getpid();
   pid_t pid = fork();
   if (pid == 0) {
-    keeper_main(pair[1]);
+    keeper_main(pair[1], guest);
   }
   close(pair[1]);
   if (pid < 0) {

@@ -169,6 +169,23 @@ static void test_guest_killed(void) {
   raw_release(&raw);
 }
 
+/* The same while a keeper is still starting its command, before it waits for anything. */
+static void test_guest_killed_at_start(void) {
+  for (int i = 0; i < 50; i++) {
+    struct raw raw;
+    int status;
+    raw_begin(&raw);
+    raw_execute(&raw, 1, (struct raw_command){.script = "sleep 1000"});
+    raw_wait_started(&raw, 1);
+    pid_t command = (pid_t)raw_answer(&raw, 1)->pid;
+    kill(raw.pid, SIGKILL);
+    g_assert_cmpint(waitpid(raw.pid, &status, 0), ==, raw.pid);
+    raw_wait_gone(command);
+    close(raw.fd);
+    raw_release(&raw);
+  }
+}
+
 /* ---- What is left behind --------------------------------------------------------------------- */
 
 /* The command's end counts, not that of a process that holds its pipes; that one goes on. */
@@ -319,6 +336,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/guest/control/full-stream", test_full_stream);
   g_test_add_func("/guest/control/end-of-stream", test_end_of_stream);
   g_test_add_func("/guest/control/guest-killed", test_guest_killed);
+  g_test_add_func("/guest/control/guest-killed-at-start", test_guest_killed_at_start);
   g_test_add_func("/guest/control/background", test_background);
   g_test_add_func("/guest/control/many-left-behind", test_many_left_behind);
   g_test_add_func("/guest/control/stdin", test_stdin);
