@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* approvals-layout.h: the tables of approvals.c, as one layout of the file (record-schema.c). */
+/* approvals-layout.h: the tables of lives.c and approvals.c, as one layout of the file (record-schema.c). */
 #ifndef SANDHOST_RECORD_APPROVALS_LAYOUT_H
 #define SANDHOST_RECORD_APPROVALS_LAYOUT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record-private.h: the open record, as record.c, record-schema.c and record-read.c share it. */
+/* record-private.h: the open record, as the files of this room share it. */
 #ifndef SANDHOST_RECORD_RECORD_PRIVATE_H
 #define SANDHOST_RECORD_RECORD_PRIVATE_H
 
@@ -83,15 +83,31 @@ int record_run_statement(Record *record, StatementId id);
 /* Ends the transaction: with what was done when code is SQLITE_OK, else without a trace. Returns
  * the code that counts. */
 int record_settle(Record *record, int code);
-/* For approvals.c, within a transaction: appends events ({type, metadata, payload, at}), and ends a
+/* Within a transaction: appends events ({type, metadata, payload, at}), and ends a
  * run that is running or has the status `also` (SQLITE_NOTFOUND where there is no such). */
 int record_insert_events(Record *record, const char *run_id, JsonObject *events);
 int record_end_within(Record *record, const char *run_id, const char *status, const char *also,
                       const char *reason);
-/* In approvals.c, for record_begin_life: the life of a run whose row has just been made. */
+/* In lives.c, for record_begin_life: the life of a run whose row has just been made. */
 int record_insert_life(Record *record, const char *run_id, const RecordLife *life, gint64 at);
 /* The text must live until the statement is given back. NULL text: null. */
 void record_bind_text(sqlite3_stmt *statement, int index, const char *text);
+
+/* record-transaction.c. A statement for one use, to be stepped and finalized; NULL with *ret_code. */
+sqlite3_stmt *record_prepare(Record *record, const char *sql, int *ret_code);
+/* Runs it to its end and frees it. */
+int record_finish_once(sqlite3_stmt *statement);
+/* What stands in a column; both owned, NULL where it is no JSON, and "" for null. */
+JsonObject *record_json_column(sqlite3_stmt *statement, int column);
+char *record_text_column(sqlite3_stmt *statement, int column);
+/* The end of a transaction that may have refused: then take_refusal is why, and nothing was done. */
+gboolean record_settle_refused(Record *record, int code, const char *run_id, GError *take_refusal,
+                               GError **error);
+void record_conflict(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void record_add_time(JsonObject *object, const char *key, gint64 wall);
+/* One event of now into the run. */
+int record_add_event(Record *record, const char *run_id, const char *type,
+                     JsonObject *take_metadata);
 
 /* record-read.c: the JSON in a column; NULL for none and for JSON's null. FALSE when the text is not what was
  * written. *ret_value is owned. */

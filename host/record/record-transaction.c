@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record-transaction.c: what transactions that read, refuse and write are made of (lives.c, approvals.c). */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "record/record-private.h"
+
+sqlite3_stmt *record_prepare(Record *record, const char *sql, int *ret_code) {
+  sqlite3_stmt *statement = NULL;
+  *ret_code = sqlite3_prepare_v2(record->db, sql, -1, &statement, NULL);
+  return statement;
+}
+
+int record_finish_once(sqlite3_stmt *statement) {
+  int code = sqlite3_step(statement);
+  sqlite3_finalize(statement);
+  return code == SQLITE_DONE || code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+JsonObject *record_json_column(sqlite3_stmt *statement, int column) {
+  const char *text = (const char *)sqlite3_column_text(statement, column);
+  return text ? json_parse("the record", text, (gsize)sqlite3_column_bytes(statement, column), NULL)
+              : NULL;
+}
+
+gboolean record_settle_refused(Record *record, int code, const char *run_id, GError *take_refusal,
+                               GError **error) {
+  g_autoptr(GError) refusal = take_refusal;
+  code = record_settle(record, refusal ? SQLITE_ABORT : code);
+  if (refusal) {
+    g_propagate_error(error, g_steal_pointer(&refusal));
+    return FALSE;
+  }
+  if (code == SQLITE_NOTFOUND) {
+    return record_no_run(run_id, error);
+  }
+  return code == SQLITE_OK || record_fail(record, "write", code, error);
+}
+
+void record_conflict(GError **error, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  g_autofree char *text = g_strdup_vprintf(format, arguments);
+  va_end(arguments);
+  g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFLICT, text);
+}
+
+void record_add_time(JsonObject *object, const char *key, gint64 wall) {
+  g_autofree char *text = clock_format(wall);
+  json_add_text(object, key, text);
+}
+
+int record_add_event(Record *record, const char *run_id, const char *type,
+                     JsonObject *take_metadata) {
+  g_autoptr(JsonObject) events = json_object_new_array();
+  JsonObject *event = json_object_new_object();
+  json_add_text(event, "type", type);
+  json_add_take(event, "metadata", take_metadata);
+  json_object_array_add(events, event);
+  return record_insert_events(record, run_id, events);
+}
+
+char *record_text_column(sqlite3_stmt *statement, int column) {
+  const char *text = (const char *)sqlite3_column_text(statement, column);
+  return g_utf8_make_valid(text ? text : "", -1);
+}
