@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute-private.h: one call of execute on its way, as the files of it share it. */
+#ifndef SANDHOST_RUN_EXECUTE_PRIVATE_H
+#define SANDHOST_RUN_EXECUTE_PRIVATE_H
+
+#include "run/execute.h"
+#include "run/output.h"
+#include "run/run-private.h"
+
+typedef struct {
+  Run *run;
+  const ExecuteCall *request;
+  char *id;     /* call_... */
+  char *script; /* the command as sh gets it */
+  JsonObject *args;
+  gint64 limit; /* seconds */
+  Gate *gate;
+  GPtrArray *approvals;     /* ids of earlier answers that this call stands on */
+  gboolean waits;           /* its asks were put down for a person */
+  PolicyDecision *decision; /* that of the command itself */
+  Session *session;
+  char *execution_id;
+  BridgeReport *report;   /* NULL: nothing is copied */
+  guint files_allowed[2]; /* read, write: told in one summary */
+  JsonObject *files_denied;
+
+  Output out;
+  Output err;
+  /* What is kept, once the command has ended. */
+  JsonObject *stdout_text;
+  JsonObject *stderr_text;
+  JsonObject *stdout_kept; /* what the record has of it beside the text; NULL: nothing */
+  JsonObject *stderr_kept;
+  gboolean large; /* it is a matter of memory */
+  gboolean stdout_cut;
+  gboolean stderr_cut;
+  gboolean stopped; /* the door's output function said so */
+  struct sandhost_result result;
+  gint64 started;
+  gboolean timed_out;
+  gboolean lost;
+} Call;
+
+/* execute-ask.c */
+Gate *call_gate(Call *call);
+gboolean call_authorize(Call *call, PolicyRequest *take_request, PolicyDecision **ret_decision,
+                        GError **error);
+/* What the manifest asks for, as one batch. */
+gboolean call_authorize_manifest(Call *call, GError **error);
+/* Leaves the decision with the call. */
+gboolean call_authorize_command(Call *call, GError **error);
+
+/* execute-record.c. Nothing is durable before the journal is flushed. */
+void call_record_started(Run *run, const char *call_id, JsonObject *args, JsonObject *tag,
+                         gboolean resumed);
+/* GateHooks.record; user is a Call. */
+gboolean call_record_decision(void *user, const PolicyRequest *request,
+                              const PolicyDecision *decision, GError **error);
+void call_record_command(Call *call);
+/* failure NULL: it ended by itself, or at its limit. */
+void call_record_command_ended(Call *call, gint64 duration, const GError *failure);
+void call_record_sync(Call *call);
+/* waits: its asks were put down for a person. */
+void call_record_ended(Run *run, const char *call_id, const ExecuteOutcome *outcome,
+                       gboolean waits);
+
+/* execute-tell.c */
+gboolean call_is_cancel(const GError *error);
+void call_tell_error(const Call *call, const GError *error, ExecuteOutcome *ret_outcome);
+void call_tell_result(const Call *call, ExecuteOutcome *ret_outcome);
+
+#endif
