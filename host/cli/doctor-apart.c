@@ -17,9 +17,12 @@
 #define MAX_ANSWER (1u << 20)
 
 static G_GNUC_NORETURN void examine_here(const DoctorSettings *settings, const char *name,
-                                         const char *file, int answer) {
+                                         const char *file, int answer, pid_t parent) {
   /* A sandbox that is being made is ended by whom it belongs to, even if the parent is killed. */
   prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) { /* it was, before it was asked for */
+    _exit(1);
+  }
   g_autoptr(JsonObject) diagnosis = diagnose(settings, name, file);
   g_autofree char *text = json_text(diagnosis);
   cli_write(answer, text, strlen(text));
@@ -93,6 +96,7 @@ JsonObject *diagnose_apart(const DoctorSettings *settings, const char *name, con
   if (pipe2(ends, O_CLOEXEC) < 0) {
     return failed(settings, name, file, g_strerror(errno));
   }
+  pid_t self = getpid();
   pid_t child = fork();
   if (child < 0) {
     int code = errno;
@@ -102,7 +106,7 @@ JsonObject *diagnose_apart(const DoctorSettings *settings, const char *name, con
   }
   if (child == 0) {
     close(ends[0]);
-    examine_here(settings, name, file, ends[1]);
+    examine_here(settings, name, file, ends[1], self);
   }
   close(ends[1]);
   g_autoptr(GString) answer = g_string_new(NULL);

@@ -2,10 +2,10 @@
 /* shell.c: sandhost shell, a run of many commands for a person at a terminal. Each line is a command of its own;
  * files stay between lines, the shell's own state (cd, variables) does not. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,8 +15,11 @@ typedef struct {
   CliRun run;
   guint64 execution; /* of the command that runs; 0: none. Guarded by lock */
   pthread_mutex_t lock;
-  gboolean ended; /* of the interrupter; guarded by lock */
+  gboolean ended;    /* of the interrupter; guarded by lock */
+  GByteArray *input; /* read and not yet a line */
 } Shell;
+
+#define MAX_LINE (16u << 20)
 
 static void on_started(void *user, guint64 execution) {
   Shell *shell = user;
@@ -85,31 +88,64 @@ static void run_line(Shell *shell, const char *line, gint64 timeout) {
   execute_outcome_clear(&outcome);
 }
 
+/* ---- Lines ------------------------------------------------------------------------------------------------- */
+
+/* Waits for input and the run's end at once: a signal that comes just before the wait is not lost. FALSE at the end. */
+static gboolean read_more(Shell *shell) {
+  struct pollfd watched[] = {
+      {.fd = STDIN_FILENO, .events = POLLIN},
+      {.fd = cancel_fd(shell->run.cancel), .events = POLLIN},
+  };
+  if (poll(watched, G_N_ELEMENTS(watched), -1) < 0) {
+    return errno == EINTR;
+  }
+  if (watched[1].revents) {
+    return FALSE;
+  }
+  guint8 chunk[4096];
+  ssize_t count = read(STDIN_FILENO, chunk, sizeof chunk);
+  if (count > 0) {
+    g_byte_array_append(shell->input, chunk, (guint)count);
+  }
+  if (shell->input->len > MAX_LINE) {
+    cli_complain("the line is longer than 16 MiB");
+    return FALSE;
+  }
+  return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* Without its end; NULL: no more. The last one may have none. Owned. */
+static char *next_line(Shell *shell) {
+  GByteArray *input = shell->input;
+  const guint8 *end = NULL;
+  while (!(end = input->len > 0 ? memchr(input->data, '\n', input->len) : NULL)) {
+    if (!read_more(shell)) {
+      break;
+    }
+  }
+  if (cancel_raised(shell->run.cancel) || input->len == 0 || (!end && input->len > MAX_LINE)) {
+    return NULL;
+  }
+  guint length = end ? (guint)(end - input->data) : input->len;
+  char *line = g_strndup((const char *)input->data, length);
+  g_byte_array_remove_range(input, 0, end ? length + 1 : length);
+  return g_strchomp(line);
+}
+
 static void read_lines(Shell *shell, gint64 timeout) {
   gboolean terminal = isatty(STDIN_FILENO);
-  char *line = NULL;
-  size_t size = 0;
-  while (!cancel_raised(shell->run.cancel)) {
+  for (;;) {
     if (terminal) {
       fputs("sandhost> ", stderr);
     }
-    ssize_t length = getline(&line, &size, stdin);
-    if (length < 0) {
-      if (errno == EINTR && !cancel_raised(shell->run.cancel)) {
-        clearerr(stdin);
-        continue;
-      }
-      break;
-    }
-    g_strchomp(line);
-    if (strcmp(line, "exit") == 0) {
+    g_autofree char *line = next_line(shell);
+    if (!line || strcmp(line, "exit") == 0) {
       break;
     }
     if (*line) {
       run_line(shell, line, timeout);
     }
   }
-  free(line);
   if (terminal) {
     fputs("\n", stderr);
   }
@@ -129,7 +165,9 @@ static int shell_run(const CliRunOptions *options, gint64 timeout) {
   }
   pthread_mutex_init(&shell.lock, NULL);
   GThread *thread = g_thread_new("interrupter", interrupter, &shell);
+  shell.input = g_byte_array_new();
   read_lines(&shell, timeout);
+  g_byte_array_unref(shell.input);
 
   pthread_mutex_lock(&shell.lock);
   shell.ended = TRUE;

@@ -46,3 +46,23 @@ wait_for 'still-42'
 printf 'exit\n' >&7
 exec 7>&-
 wait $terminal || fail "the shell ended with $?"
+
+# A signal while it waits for a line ends the run, as cancelled; a last line without its end is a command too.
+printf 'echo whole\necho last' | "$sandhost" shell >out 2>err || fail "the shell ended with $?: $(cat err)"
+[ "$(cat out)" = $'whole\nlast' ] || fail "printed $(cat out)"
+mkfifo lines
+"$sandhost" shell <lines >out 2>err &
+shell=$!
+exec 7>lines
+echo 'echo first' >&7
+for _ in $(seq 500); do
+  grep -q first out && break
+  sleep 0.02
+done
+kill -TERM $shell
+code=0
+wait $shell || code=$?
+exec 7>&-
+[ $code -eq 143 ] || fail "ended with $code after SIGTERM: $(cat err)"
+run "$sandhost" runs --json
+want_in_out '"status":"cancelled"'
