@@ -58,7 +58,7 @@ static gboolean upload(Sandbox *sandbox, Stream *stream, GError **error) {
 /* ---- Upload ------------------------------------------------------------------------------------------------ */
 
 static void test_upload_names(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   Stream stream = stream_new();
   struct archive *tar = tar_begin(&stream);
   for (gsize i = 0; i < G_N_ELEMENTS(ODD_NAMES); i++) {
@@ -72,11 +72,11 @@ static void test_upload_names(void) {
     g_autofree char *content = get(zoo.sandbox, ODD_NAMES[i]);
     g_assert_cmpstr(content, ==, ODD_NAMES[i]);
   }
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_upload_empty_folder(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   Stream stream = stream_new();
   struct archive *tar = tar_begin(&stream);
   tar_add(tar, "./", AE_IFDIR, "", 0);
@@ -91,11 +91,11 @@ static void test_upload_empty_folder(void) {
   upload(zoo.sandbox, &stream, &error);
   g_assert_no_error(error);
   shell(zoo.sandbox, "test -f full/x && test $(ls empty | wc -l) = 60");
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_upload_large(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   gsize length = 3 * 1024 * 1024 + 17;
   g_autofree char *content = g_malloc(length);
   for (gsize i = 0; i < length; i++) {
@@ -112,11 +112,11 @@ static void test_upload_large(void) {
   g_autofree char *back = get(zoo.sandbox, "large");
   g_assert_cmpuint(strlen(back), ==, length);
   g_assert_true(memcmp(back, content, length) == 0);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void assert_member_refused(const char *name, unsigned type, const char *text) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   Stream stream = stream_new();
   struct archive *tar = tar_begin(&stream);
   tar_add(tar, name, type, "/etc", 4);
@@ -126,7 +126,7 @@ static void assert_member_refused(const char *name, unsigned type, const char *t
   g_assert_error(error, PROVIDER_ERROR, SANDHOST_INVALID);
   g_assert_cmpstr(error->message, ==, text);
   g_error_free(error);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_upload_hostile(void) {
@@ -147,18 +147,18 @@ static int64_t stopping_read(void *user, void *buffer, size_t length) {
 }
 
 static void test_upload_stopped(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   const struct sandhost_source source = {.size = sizeof source, .read = stopping_read};
   GError *error = NULL;
   g_assert_false(sandbox_upload(zoo.sandbox, minute(), &source, &error));
   g_assert_error(error, PROVIDER_ERROR, SANDHOST_CANCELLED);
   g_assert_cmpstr(error->message, ==, "example: upload: stopped by its source");
   g_error_free(error);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_upload_cut(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   Stream stream = stream_new();
   struct archive *tar = tar_begin(&stream);
   g_autofree char *content = g_strnfill(5000, 'x');
@@ -171,7 +171,7 @@ static void test_upload_cut(void) {
   g_error_free(error);
   g_autofree char *back = get(zoo.sandbox, "cut");
   g_assert_null(back);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 /* ---- Download ------------------------------------------------------------------------------------------------ */
@@ -187,7 +187,7 @@ static gboolean download(Sandbox *sandbox, const char *const *names, gsize count
 }
 
 static void test_download_names(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   for (gsize i = 0; i < G_N_ELEMENTS(ODD_NAMES); i++) {
     put(zoo.sandbox, ODD_NAMES[i], ODD_NAMES[i]);
   }
@@ -208,11 +208,11 @@ static void test_download_names(void) {
   }
   archive_read_free(tar);
   g_byte_array_unref(stream.bytes);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_download_leaves_out(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   put(zoo.sandbox, "here", "1");
   shell(zoo.sandbox, "mkdir folder; ln -s /etc/passwd link; mkfifo pipe");
   const char *const names[] = {"gone", "folder", "link", "pipe", "here"};
@@ -229,12 +229,12 @@ static void test_download_leaves_out(void) {
   g_assert_cmpint(archive_read_next_header(tar, &entry), ==, ARCHIVE_EOF);
   archive_read_free(tar);
   g_byte_array_unref(stream.bytes);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 /* Past the memory of the spool, so that its file is used. */
 static void test_download_large(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   shell(zoo.sandbox, "head -c 3000017 /dev/zero | tr '\\0' x >large");
   const char *const names[] = {"large"};
   Stream stream = stream_new();
@@ -249,11 +249,11 @@ static void test_download_large(void) {
   g_assert_cmpint(archive_entry_size(entry), ==, 3000017);
   archive_read_free(tar);
   g_byte_array_unref(stream.bytes);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_download_stopped(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   put(zoo.sandbox, "here", "1");
   const char *const names[] = {"here"};
   Stream stream = stream_new();
@@ -264,11 +264,11 @@ static void test_download_stopped(void) {
   g_assert_cmpstr(error->message, ==, "example: download: stopped by its sink");
   g_error_free(error);
   g_byte_array_unref(stream.bytes);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_download_outside(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   const char *const names[] = {"../x"};
   Stream stream = stream_new();
   GError *error = NULL;
@@ -276,7 +276,7 @@ static void test_download_outside(void) {
   g_assert_cmpstr(error->message, ==, "example: download: a name leads out of the folder");
   g_error_free(error);
   g_byte_array_unref(stream.bytes);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 int main(int argc, char **argv) {

@@ -19,6 +19,37 @@ static inline const CallScope *minute(void) {
   return &scope;
 }
 
+/* ---- The example ------------------------------------------------------------------------------------------- */
+
+/* Its working directory is a folder of this machine: a fresh one. path: where it finds programs; NULL: as usual. */
+static inline Zoo example_open_with(const char *path) {
+  g_autoptr(GError) error = NULL;
+  Zoo zoo = {.registry = zoo_registry(), .folder = folder_new()};
+  Provider *provider = provider_registry_load(zoo.registry, "example", &error);
+  g_assert_no_error(error);
+  zoo.instance = provider_instance_open(zoo.registry, provider, NULL, &error);
+  g_assert_no_error(error);
+  g_autofree char *variable = path ? g_strdup_printf("\"PATH\":\"%s\"", path) : g_strdup("");
+  g_autofree char *json =
+      g_strdup_printf("{\"network_policy\":{\"default\":\"allow\"},\"working_dir\":\"%s\","
+                      "\"environment\":{\"plain\":{%s}}}",
+                      zoo.folder, variable);
+  g_autoptr(Manifest) manifest = manifest_of(json);
+  zoo.sandbox = sandbox_create(zoo.instance, manifest, "key-1", "run-1", minute(), &error);
+  g_assert_no_error(error);
+  return zoo;
+}
+
+static inline Zoo example_open(void) {
+  return example_open_with(NULL);
+}
+
+static inline void example_close(Zoo *zoo) {
+  char *folder = g_steal_pointer(&zoo->folder);
+  zoo_close(zoo);
+  folder_remove(folder);
+}
+
 /* ---- Streams ---------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -52,7 +83,7 @@ static inline void put(Sandbox *sandbox, const char *name, const char *content) 
   g_byte_array_append(stream.bytes, (const guint8 *)content, (guint)strlen(content));
   const struct sandhost_source source = {
       .size = sizeof source, .user = &stream, .read = stream_read};
-  g_autofree char *path = g_strdup_printf("/workspace/%s", name);
+  g_autofree char *path = g_build_filename(sandbox_working_dir(sandbox), name, NULL);
   sandbox_write_file(sandbox, minute(), path, 0644, &source, &error);
   g_assert_no_error(error);
   g_byte_array_unref(stream.bytes);
@@ -61,7 +92,7 @@ static inline void put(Sandbox *sandbox, const char *name, const char *content) 
 static inline char *get(Sandbox *sandbox, const char *name) {
   Stream stream = stream_new();
   const struct sandhost_sink sink = {.size = sizeof sink, .user = &stream, .write = stream_write};
-  g_autofree char *path = g_strdup_printf("/workspace/%s", name);
+  g_autofree char *path = g_build_filename(sandbox_working_dir(sandbox), name, NULL);
   gboolean ok = sandbox_read_file(sandbox, minute(), path, &sink, NULL);
   char *content = ok ? g_strndup((const char *)stream.bytes->data, stream.bytes->len) : NULL;
   g_byte_array_unref(stream.bytes);

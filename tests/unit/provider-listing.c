@@ -40,7 +40,7 @@ static char *line_of(const char *name, const char *content) {
 }
 
 static void test_changes_names(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   g_autoptr(GPtrArray) expected = g_ptr_array_new_with_free_func(g_free);
   for (gsize i = 0; i < G_N_ELEMENTS(ODD_NAMES); i++) {
     put(zoo.sandbox, ODD_NAMES[i], ODD_NAMES[i]);
@@ -52,22 +52,22 @@ static void test_changes_names(void) {
   for (guint i = 0; i < lines->len; i++) {
     g_assert_cmpstr(g_ptr_array_index(lines, i), ==, g_ptr_array_index(expected, i));
   }
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_changes_hidden_and_links(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   shell(zoo.sandbox, "mkdir .hidden a a/.h; echo 1 >.hidden/x; echo 1 >a/.h/x; echo 1 >.y; "
                      "ln -s /etc/passwd link; ln -s /etc folder; mkfifo pipe; printf 1 >a/seen");
   g_autoptr(GPtrArray) lines = changes(zoo.sandbox, NULL, 0, 0);
   g_autofree char *seen = line_of("a/seen", "1");
   g_assert_cmpuint(lines->len, ==, 1);
   g_assert_cmpstr(g_ptr_array_index(lines, 0), ==, seen);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_changes_checkouts(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   shell(zoo.sandbox, "mkdir -p .git one/.git one/src deep/two; echo gitdir: x >deep/two/.git; "
                      "echo 1 >one/src/x; echo 1 >deep/two/x; printf 1 >top");
   g_autoptr(GPtrArray) lines = changes(zoo.sandbox, NULL, 0, 0);
@@ -76,11 +76,11 @@ static void test_changes_checkouts(void) {
   g_assert_cmpstr(g_ptr_array_index(lines, 0), ==, "checkout 0 - deep/two");
   g_assert_cmpstr(g_ptr_array_index(lines, 1), ==, "checkout 0 - one");
   g_assert_cmpstr(g_ptr_array_index(lines, 2), ==, top);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_changes_known(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   struct sandhost_known known[] = {
       {.path = {.data = "gone", .length = 4}},
       {.path = {.data = "other", .length = 5}},
@@ -97,11 +97,11 @@ static void test_changes_known(void) {
   g_assert_cmpuint(lines->len, ==, 2);
   g_assert_true(g_ptr_array_find_with_equal_func(lines, other, g_str_equal, NULL));
   g_assert_true(g_ptr_array_find_with_equal_func(lines, new, g_str_equal, NULL));
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_changes_large_without_hash(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   struct sandhost_known known = {.path = {.data = "over", .length = 4}};
   digest_of("123456", 6, known.sha256);
   put(zoo.sandbox, "over", "123456");
@@ -111,17 +111,17 @@ static void test_changes_large_without_hash(void) {
   g_assert_cmpuint(lines->len, ==, 2);
   g_assert_cmpstr(g_ptr_array_index(lines, 0), ==, just);
   g_assert_cmpstr(g_ptr_array_index(lines, 1), ==, "file 6 - over");
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 /* Several command lines of names, and more output than any cap on what a model sees. */
 static void test_changes_many(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   shell(zoo.sandbox, "d=$(printf '%0200d' 0); mkdir $d; cd $d; i=0; "
                      "while [ $i -lt 3000 ]; do : >$d$i; i=$((i+1)); done");
   g_autoptr(GPtrArray) lines = changes(zoo.sandbox, NULL, 0, 1000);
   g_assert_cmpuint(lines->len, ==, 3000);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static int32_t stop_entry(void *user, const struct sandhost_entry *entry) {
@@ -131,7 +131,7 @@ static int32_t stop_entry(void *user, const struct sandhost_entry *entry) {
 }
 
 static void test_changes_stopped(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   put(zoo.sandbox, "x", "1");
   const struct sandhost_entry_sink sink = {.size = sizeof sink, .entry = stop_entry};
   GError *error = NULL;
@@ -140,28 +140,19 @@ static void test_changes_stopped(void) {
   g_assert_cmpstr(error->message, ==,
                   "what changed in the example sandbox cannot be listed: stopped by its sink");
   g_error_free(error);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 /* A sandbox whose PATH leads to nothing but what is in tools. */
 static Zoo zoo_with_tools(const char *const *tools, char **ret_folder) {
-  Zoo zoo = zoo_open("example");
   char *folder = folder_new();
   for (gsize i = 0; tools[i]; i++) {
     g_autofree char *from = g_find_program_in_path(tools[i]);
     g_autofree char *to = g_build_filename(folder, tools[i], NULL);
     g_assert_cmpint(symlink(from, to), ==, 0);
   }
-  sandbox_end(zoo.sandbox, NULL);
-  g_autofree char *json = g_strdup_printf(
-      "{\"network_policy\":{\"default\":\"allow\"},\"environment\":{\"plain\":{\"PATH\":\"%s\"}}}",
-      folder);
-  g_autoptr(Manifest) manifest = manifest_of(json);
-  g_autoptr(GError) error = NULL;
-  zoo.sandbox = sandbox_create(zoo.instance, manifest, "k", "r", minute(), &error);
-  g_assert_no_error(error);
   *ret_folder = folder;
-  return zoo;
+  return example_open_with(folder);
 }
 
 static void test_changes_missing_tool(void) {
@@ -175,7 +166,7 @@ static void test_changes_missing_tool(void) {
   g_assert_cmpstr(error->message, ==,
                   "what changed in the example sandbox cannot be listed: it has no sha256sum");
   g_error_free(error);
-  zoo_close(&zoo);
+  example_close(&zoo);
   folder_remove(folder);
 }
 
@@ -214,7 +205,7 @@ static void test_changes_hostile(void) {
         "what changed in the example sandbox cannot be listed: %s", CASES[i].reason);
     g_assert_cmpstr(error->message, ==, message);
   }
-  zoo_close(&zoo);
+  example_close(&zoo);
   folder_remove(folder);
 }
 
@@ -233,7 +224,7 @@ static guint32 probe(Sandbox *sandbox, const char *address, guint32 port, GError
 }
 
 static void test_probe_reached(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   g_autoptr(GError) error = NULL;
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = g_htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof address;
@@ -247,16 +238,16 @@ static void test_probe_reached(void) {
   /* Refused by the far side: there is a way to it. */
   g_assert_cmpuint(probe(zoo.sandbox, "127.0.0.1", port, &error), ==, SANDHOST_PROBE_REACHED);
   g_assert_no_error(error);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 /* Multicast addresses take no connections: there is no way, whatever the machine's network is. */
 static void test_probe_blocked(void) {
-  Zoo zoo = zoo_open("example");
+  Zoo zoo = example_open();
   g_autoptr(GError) error = NULL;
   g_assert_cmpuint(probe(zoo.sandbox, "224.0.0.1", 80, &error), ==, SANDHOST_PROBE_BLOCKED);
   g_assert_no_error(error);
-  zoo_close(&zoo);
+  example_close(&zoo);
 }
 
 static void test_probe_without_python(void) {
@@ -270,7 +261,7 @@ static void test_probe_without_python(void) {
                   "The example sandbox's network could not be checked: the image has no python to "
                   "run the check with");
   g_error_free(error);
-  zoo_close(&zoo);
+  example_close(&zoo);
   folder_remove(folder);
 }
 
@@ -288,7 +279,7 @@ static void test_probe_with_broken_python(void) {
                   "The example sandbox's network could not be checked: the check gave no clear "
                   "answer");
   g_error_free(error);
-  zoo_close(&zoo);
+  example_close(&zoo);
   folder_remove(folder);
 }
 

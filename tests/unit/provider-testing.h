@@ -41,6 +41,7 @@ typedef struct {
   ProviderRegistry *registry;
   ProviderInstance *instance;
   Sandbox *sandbox;
+  char *folder; /* the example's working directory; NULL elsewhere */
 } Zoo;
 
 static inline Zoo zoo_open(const char *name) {
