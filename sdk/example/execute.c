@@ -32,11 +32,10 @@ struct command {
   char input[65536]; /* what the observer gave and the pipe has not taken yet */
   size_t input_at, input_length;
   int64_t started; /* 0: not yet */
-  int64_t next;    /* its limit; once it is killed, until when we wait for the rest of its tree */
+  int64_t next;    /* its limit; once it is cancelled, until when we wait for its tree */
   enum why killed;
-  int stopped; /* the observer wants no more */
-  struct word
-      last; /* NO_FOLDER, NO_PROGRAM or ENDED; else it was killed together with its keeper */
+  int stopped;      /* the observer wants no more */
+  struct word last; /* NO_FOLDER, NO_PROGRAM or ENDED; STARTED: it has not ended */
 };
 
 static void close_end(int *fd) {
@@ -111,7 +110,8 @@ static void wait_for_news(struct sandhost_call *call, const struct command *comm
   int has_input = command->input_at < command->input_length;
   int wants_input = command->in[1] >= 0 && !has_input;
   int input_fd = wants_input ? command->observer->input_fd(command->observer->user) : -1;
-  int cancel_fd = command->killed ? -1 : host->cancel_fd(call);
+  int cancelled = command->killed == CANCELLED; /* its descriptor stays readable then */
+  int cancel_fd = cancelled ? -1 : host->cancel_fd(call);
   struct pollfd fds[] = {
       {.fd = command->out[0], .events = POLLIN},
       {.fd = command->err[0], .events = POLLIN},
@@ -121,9 +121,9 @@ static void wait_for_news(struct sandhost_call *call, const struct command *comm
       {.fd = cancel_fd, .events = POLLIN},
   };
   int64_t deadline = host->deadline(call);
-  int64_t until = command->killed || command->next < deadline ? command->next : deadline;
+  int64_t until = cancelled || command->next < deadline ? command->next : deadline;
   int64_t left = until - now();
-  if ((wants_input && input_fd < 0) || (!command->killed && cancel_fd < 0)) {
+  if ((wants_input && input_fd < 0) || (!cancelled && cancel_fd < 0)) {
     left = left < 20 * MILLISECOND ? left : 20 * MILLISECOND; /* nothing wakes us for those */
   }
   left = left < 60 * SECOND ? left : 60 * SECOND;
@@ -137,8 +137,9 @@ static void note_word(struct command *command, struct word word) {
   }
   int64_t limit = command->request->limit;
   command->started = now();
-  command->next =
-      limit > 0 && limit < INT64_MAX - command->started ? command->started + limit : INT64_MAX;
+  if (!command->killed && limit > 0 && limit < INT64_MAX - command->started) {
+    command->next = command->started + limit;
+  }
   if (command->observer->started) {
     command->observer->started(command->observer->user, (uint64_t)word.number);
   }
@@ -146,12 +147,12 @@ static void note_word(struct command *command, struct word word) {
 
 /* Has everything killed when the time has come. The keeper tells when that is done. */
 static void kill_in_time(struct sandhost_call *call, struct command *command) {
-  if (command->stopped || host->cancelled(call)) {
+  if (command->killed != CANCELLED && (command->stopped || host->cancelled(call))) {
     command->killed = CANCELLED;
     command->next = now() + 2 * SECOND; /* so long the contract lets us clean up */
-  } else if (now() >= command->next) {
+  } else if (!command->killed && now() >= command->next) {
     command->killed = LIMIT_PASSED;
-    command->next = host->deadline(call);
+    command->next = INT64_MAX;
   } else {
     return;
   }
@@ -165,7 +166,7 @@ static void follow(struct sandhost_call *call, struct command *command) {
     int heard = keeper_hear(command->keeper, &word);
     if (heard > 0) {
       note_word(command, word);
-    } else if (heard < 0 || (command->killed && now() >= command->next)) {
+    } else if (heard < 0 || (command->killed == CANCELLED && now() >= command->next)) {
       break;
     }
     if (command->started) {
@@ -173,18 +174,16 @@ static void follow(struct sandhost_call *call, struct command *command) {
       drain(command, SANDHOST_STDOUT);
       drain(command, SANDHOST_STDERR);
     }
-    if (!command->killed) {
-      if (command->last.kind != WORD_STARTED) {
-        break;
-      }
-      kill_in_time(call, command);
+    if (command->last.kind != WORD_STARTED && !command->killed && !command->stopped) {
+      break;
     }
+    kill_in_time(call, command);
     if (heard == 0) {
       wait_for_news(call, command);
     }
   }
-  drain(command,
-        SANDHOST_STDOUT); /* what it wrote; a process that it left behind is not waited for */
+  /* What it wrote. A process that it left behind is not waited for. */
+  drain(command, SANDHOST_STDOUT);
   drain(command, SANDHOST_STDERR);
 }
 

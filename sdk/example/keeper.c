@@ -67,7 +67,10 @@ static void kill_children(void) {
   ssize_t length = 0;
   pid_t pid = 0;
   int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-  while (fd >= 0 && (length = read(fd, text, sizeof text)) > 0) {
+  if (fd < 0) {
+    return; /* create has looked whether it is there */
+  }
+  while ((length = read(fd, text, sizeof text)) > 0) {
     for (ssize_t i = 0; i < length; i++) {
       if (text[i] >= '0' && text[i] <= '9') {
         pid = 10 * pid + (text[i] - '0');
