@@ -27,7 +27,8 @@ struct sandhost_sandbox {
   TestCommands *commands; /* owned reference */
   char *working_dir;
   pthread_mutex_t lock;
-  GHashTable *files; /* path below the working directory -> File */
+  gboolean terminated; /* lock */
+  GHashTable *files;   /* path below the working directory -> File */
 };
 
 static void file_free(gpointer data) {
@@ -132,6 +133,7 @@ static int32_t test_create(struct sandhost_call *call, struct sandhost_instance 
 static int32_t test_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
   (void)call;
   pthread_mutex_lock(&sandbox->lock);
+  sandbox->terminated = TRUE;
   g_hash_table_remove_all(sandbox->files);
   pthread_mutex_unlock(&sandbox->lock);
   return SANDHOST_OK;
@@ -147,24 +149,58 @@ static void test_release(struct sandhost_sandbox *sandbox) {
 
 /* ---- Commands ---------------------------------------------------------------------------------------------------- */
 
-static guint64 say(const struct sandhost_observer *observer, uint32_t stream, const char *text) {
+typedef struct {
+  const struct sandhost_observer *observer;
+  guint64 max; /* bytes of a stream that the observer gets; 0: all */
+  gboolean stopped;
+} Speech;
+
+/* Returns how much there was to say. */
+static guint64 say(Speech *speech, uint32_t stream, const char *text) {
   gsize length = text ? strlen(text) : 0;
-  if (length > 0) {
-    observer->output(observer->user, stream, text, length);
+  gsize give = speech->max > 0 ? (gsize)MIN(speech->max, length) : length;
+  if (give > 0 && !speech->stopped) {
+    speech->stopped =
+        speech->observer->output(speech->observer->user, stream, text, give) != SANDHOST_OK;
   }
   return length;
+}
+
+/* Owned; NULL: the request makes no sense. */
+static GPtrArray *words_of(const struct sandhost_execute *request) {
+  if (request->argc == 0 || request->argv[0].length == 0 ||
+      (request->flags & ~SANDHOST_EXECUTE_STDIN) != 0) {
+    return NULL;
+  }
+  g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+  for (gsize i = 0; i < request->argc; i++) {
+    if (memchr(request->argv[i].data, 0, request->argv[i].length)) {
+      return NULL;
+    }
+    g_ptr_array_add(argv, g_strndup(request->argv[i].data, request->argv[i].length));
+  }
+  g_ptr_array_add(argv, NULL);
+  return g_steal_pointer(&argv);
+}
+
+static gboolean is_terminated(struct sandhost_sandbox *sandbox) {
+  pthread_mutex_lock(&sandbox->lock);
+  gboolean terminated = sandbox->terminated;
+  pthread_mutex_unlock(&sandbox->lock);
+  return terminated;
 }
 
 static int32_t test_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                             const struct sandhost_execute *request,
                             const struct sandhost_observer *observer,
                             struct sandhost_result *ret_result) {
-  (void)call;
-  g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
-  for (gsize i = 0; i < request->argc; i++) {
-    g_ptr_array_add(argv, g_strndup(request->argv[i].data, request->argv[i].length));
+  g_autoptr(GPtrArray) argv = words_of(request);
+  if (!argv) {
+    return fail(call, SANDHOST_INVALID, "no program, a NUL in a word, or an unknown flag", "");
   }
-  g_ptr_array_add(argv, NULL);
+  if (is_terminated(sandbox)) {
+    return fail(call, SANDHOST_LOST, "the sandbox was terminated", "");
+  }
   const char *name = g_ptr_array_index(argv, 0);
   g_autofree char *out = NULL;
   g_autofree char *err = NULL;
@@ -176,11 +212,13 @@ static int32_t test_execute(struct sandhost_call *call, struct sandhost_sandbox 
   if (observer->started) {
     observer->started(observer->user, 1);
   }
-  ret_result->stdout_bytes = say(observer, SANDHOST_STDOUT, out);
-  ret_result->stderr_bytes = say(observer, SANDHOST_STDERR, err);
+  Speech speech = {.observer = observer, .max = request->max_output_bytes};
+  ret_result->stdout_bytes = say(&speech, SANDHOST_STDOUT, out);
+  ret_result->stderr_bytes = say(&speech, SANDHOST_STDERR, err);
   ret_result->ended = SANDHOST_ENDED_EXIT;
   ret_result->exit_code = exit_code & 0xff;
-  return SANDHOST_OK;
+  return speech.stopped ? fail(call, SANDHOST_CANCELLED, "stopped while giving output", "")
+                        : SANDHOST_OK;
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */

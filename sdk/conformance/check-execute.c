@@ -136,7 +136,7 @@ WITH_BOX(check_background_noise, background_noise)
 
 static void caps(Box *box, Verdict *verdict) {
   Ran ran;
-  run_script(box, "head -c 3000000 /dev/zero; head -c 10 /dev/zero >&2; exit 4",
+  run_script(box, "head -c 3000000 /dev/zero | tr '\\0' x; echo 123456789 >&2; exit 4",
              &(RunOptions){.max_output = 1000}, &ran);
   if (ran.status != SANDHOST_OK || ran.result.exit_code != 4) {
     wrong(verdict, "status %s, exit code %d", status_name(ran.status), ran.result.exit_code);
