@@ -38,6 +38,7 @@ int cli_deny(int argc, char **argv);
 int cli_resume(int argc, char **argv);
 int cli_cancel(int argc, char **argv);
 int cli_abandon(int argc, char **argv);
+int cli_policy(int argc, char **argv);
 
 /* "sandhost: " and the message on stderr, in one line without control characters. */
 void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);

@@ -212,26 +212,60 @@ static gboolean check_examples(const char *rule_id, JsonObject *examples, GError
   return ok || check_refuse(error, "rule %s: examples takes match and not_match lists", rule_id);
 }
 
-static gboolean try_list(const CommandMatcher *matcher, const char *rule_id, gboolean allows,
-                         JsonObject *list, gboolean wanted, GError **error) {
+void command_example_free(CommandExample *example) {
+  g_free(example->rule_id);
+  g_free(example->text);
+  g_free(example);
+}
+
+char *command_example_fault(const CommandExample *example) {
+  g_autofree char *shown = repr_text(example->text);
+  return example->wanted
+             ? g_strdup_printf("rule %s does not match its example %s", example->rule_id, shown)
+             : g_strdup_printf("rule %s matches %s, listed as not_match", example->rule_id, shown);
+}
+
+/* What every example of a rule has in common. */
+typedef struct {
+  const CommandMatcher *matcher;
+  const char *rule_id;
+  gboolean allows;
+  GPtrArray *tried; /* NULL: the first that fails is the error */
+} Trial;
+
+static gboolean try_one(const Trial *trial, const char *script, gboolean wanted, GError **error) {
+  CommandExample *example = g_new0(CommandExample, 1);
+  example->rule_id = g_strdup(trial->rule_id);
+  example->text = g_strdup(script);
+  example->wanted = wanted;
+  example->passed = matches_line(trial->matcher, script, trial->allows) == wanted;
+  if (trial->tried) {
+    g_ptr_array_add(trial->tried, example);
+    return TRUE;
+  }
+  gboolean passed = example->passed;
+  g_autofree char *fault = passed ? NULL : command_example_fault(example);
+  command_example_free(example);
+  return passed || check_refuse(error, "%s", fault);
+}
+
+static gboolean try_list(const Trial *trial, JsonObject *list, gboolean wanted, GError **error) {
   for (gsize i = 0; list && i < json_object_array_length(list); i++) {
     const char *script = json_object_get_string(json_object_array_get_idx(list, i));
-    if (matches_line(matcher, script, allows) == wanted) {
-      continue;
+    if (!try_one(trial, script, wanted, error)) {
+      return FALSE;
     }
-    g_autofree char *shown = repr_text(script);
-    return wanted ? check_refuse(error, "rule %s does not match its example %s", rule_id, shown)
-                  : check_refuse(error, "rule %s matches %s, listed as not_match", rule_id, shown);
   }
   return TRUE;
 }
 
 gboolean command_matcher_try(const CommandMatcher *matcher, const char *rule_id, gboolean allows,
-                             JsonObject *examples, GError **error) {
+                             JsonObject *examples, GPtrArray *tried, GError **error) {
+  const Trial trial = {.matcher = matcher, .rule_id = rule_id, .allows = allows, .tried = tried};
   if (!matcher) {
     return check_refuse(error, "rule %s: examples need a command matcher", rule_id);
   }
   return check_examples(rule_id, examples, error) &&
-         try_list(matcher, rule_id, allows, json_get(examples, "match"), TRUE, error) &&
-         try_list(matcher, rule_id, allows, json_get(examples, "not_match"), FALSE, error);
+         try_list(&trial, json_get(examples, "match"), TRUE, error) &&
+         try_list(&trial, json_get(examples, "not_match"), FALSE, error);
 }

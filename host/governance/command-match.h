@@ -24,9 +24,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CommandMatcher, command_matcher_free)
 gboolean command_matcher_matches(const CommandMatcher *matcher, const SimpleCommand *command,
                                  gboolean allows);
 
+/* One example of a rule, tried. */
+typedef struct {
+  char *rule_id;
+  char *text;
+  gboolean wanted; /* to match */
+  gboolean passed;
+} CommandExample;
+void command_example_free(CommandExample *example);
+/* What is wrong with one that did not pass, with the texts of behaviour 5.1. Returns owned. */
+char *command_example_fault(const CommandExample *example);
+
 /* Decides the "examples" of a rule as the rule alone would: its matcher (NULL: none) has to match what
- * stands under match, and nothing under not_match. */
+ * stands under match, and nothing under not_match. tried (NULL: the first that is not so is the error)
+ * gets a CommandExample for each, and one that fails is no error then. */
 gboolean command_matcher_try(const CommandMatcher *matcher, const char *rule_id, gboolean allows,
-                             JsonObject *examples, GError **error);
+                             JsonObject *examples, GPtrArray *tried, GError **error);
 
 #endif

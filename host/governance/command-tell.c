@@ -91,14 +91,24 @@ static void show_word(GString *out, const char *word) {
   g_string_append_c(out, '\'');
 }
 
+static void show_command(GString *out, const SimpleCommand *command) {
+  for (guint word = 0; word < command->count; word++) {
+    g_string_append(out, word ? " " : "");
+    show_word(out, command->words[word]);
+  }
+}
+
+char *command_line_of(const SimpleCommand *command) {
+  GString *out = g_string_new(NULL);
+  show_command(out, command);
+  return g_string_free(out, FALSE);
+}
+
 char *command_summary(const CommandLine *line) {
   GString *out = g_string_new(NULL);
   for (guint i = 0; i < line->count; i++) {
-    const SimpleCommand *command = &line->commands[i];
-    for (guint word = 0; word < command->count; word++) {
-      g_string_append(out, word ? " " : i ? "\n" : "");
-      show_word(out, command->words[word]);
-    }
+    g_string_append(out, i ? "\n" : "");
+    show_command(out, &line->commands[i]);
   }
   if (line->reason) {
     show_text(out, line->text);
@@ -112,4 +122,34 @@ JsonObject *command_opaque_reasons(const CommandLine *line) {
     json_object_array_add(reasons, json_object_new_string(line->reason));
   }
   return reasons;
+}
+
+const char *command_join_name(CommandJoin join) {
+  static const char *const NAMES[] = {
+      [JOIN_NEXT] = ";", [JOIN_AND] = "&&", [JOIN_OR] = "||", [JOIN_PIPE] = "|"};
+  return NAMES[join];
+}
+
+static JsonObject *reading_of(const SimpleCommand *command) {
+  JsonObject *object = json_object_new_object();
+  JsonObject *words = json_object_new_array();
+  for (guint i = 0; i < command->count; i++) {
+    json_object_array_add(words, json_from_bytes(command->words[i], strlen(command->words[i])));
+  }
+  json_add_text(object, "join", command_join_name(command->join));
+  json_add_take(object, "program", json_object_get(json_object_array_get_idx(words, 0)));
+  json_add_take(object, "words", words);
+  return object;
+}
+
+JsonObject *command_reading(const CommandLine *line) {
+  JsonObject *commands = json_object_new_array();
+  for (guint i = 0; i < line->count; i++) {
+    json_object_array_add(commands, reading_of(&line->commands[i]));
+  }
+  JsonObject *reading = json_object_new_object();
+  json_add_bool(reading, "readable", line->reason == NULL);
+  json_add_take(reading, "opaque_reasons", command_opaque_reasons(line));
+  json_add_take(reading, "commands", commands);
+  return reading;
 }

@@ -17,4 +17,12 @@ char *command_summary(const CommandLine *line);
 /* A list of texts; empty when the line is readable. Returns owned. */
 JsonObject *command_opaque_reasons(const CommandLine *line);
 
+/* All that the reader saw: {readable, opaque_reasons, commands [{join, program, words}]}, with the
+ * arguments; for who asks why, never for the record. Returns owned. */
+JsonObject *command_reading(const CommandLine *line);
+/* "&&", "||", "|" or ";". Constant. */
+const char *command_join_name(CommandJoin join);
+/* One command in one line, as command_summary has it. Returns owned. */
+char *command_line_of(const SimpleCommand *command);
+
 #endif

@@ -108,8 +108,8 @@ static void become(PolicyDecision *decision, Effect effect, const char *code, ch
 }
 
 /* The rule wants a sandbox where there is none: the decision becomes a deny. */
-static gboolean needs_sandbox(const Gate *gate, PolicyDecision *decision) {
-  if (!decision->sandbox_required || gate->isolated || decision->effect == EFFECT_DENY) {
+static gboolean needs_sandbox(gboolean isolated, PolicyDecision *decision) {
+  if (!decision->sandbox_required || isolated || decision->effect == EFFECT_DENY) {
     return FALSE;
   }
   become(decision, EFFECT_DENY, "sandbox_required",
@@ -131,7 +131,7 @@ static gboolean check_sandbox(const Gate *gate, const GPtrArray *requests, GPtrA
                               GError **error) {
   for (guint i = 0; i < decisions->len; i++) {
     PolicyDecision *decision = g_ptr_array_index(decisions, i);
-    if (needs_sandbox(gate, decision)) {
+    if (needs_sandbox(gate->isolated, decision)) {
       record(gate, g_ptr_array_index(requests, i), decision, NULL);
       return refuse(error, SANDHOST_ERROR_SANDBOX_REQUIRED, decision->reason);
     }
@@ -301,7 +301,7 @@ gboolean gate_authorize_sync(Gate *gate, PolicyRequest *request, const PolicyDec
   g_autoptr(PolicyDecision) decision =
       gate->policy ? decide_sync(gate, request, command) : ungoverned(request);
   gboolean ok = TRUE;
-  if (gate->policy && needs_sandbox(gate, decision)) {
+  if (gate->policy && needs_sandbox(gate->isolated, decision)) {
     record(gate, request, decision, NULL);
     ok = refuse(error, SANDHOST_ERROR_SANDBOX_REQUIRED, decision->reason);
   } else if (gate->policy) {
@@ -323,9 +323,21 @@ gboolean gate_authorize_sync(Gate *gate, PolicyRequest *request, const PolicyDec
 gboolean gate_permits(Gate *gate, const PolicyRequest *request, PolicyDecision **ret_decision) {
   g_autoptr(PolicyDecision) decision =
       gate->policy ? policy_decide(gate->policy, request) : ungoverned(request);
-  gboolean permitted = !needs_sandbox(gate, decision) && decision->effect == EFFECT_ALLOW;
+  gboolean permitted = !needs_sandbox(gate->isolated, decision) && decision->effect == EFFECT_ALLOW;
   if (ret_decision) {
     *ret_decision = g_steal_pointer(&decision);
   }
   return permitted;
+}
+
+PolicyDecision *gate_preview(const Policy *policy, const PolicyRequest *request,
+                             gboolean isolated) {
+  PolicyDecision *decision = policy_decide(policy, request);
+  if (strcmp(request->capability, "sandbox.workspace.sync") == 0 &&
+      strcmp(decision->reason_code, "unknown_capability") == 0) {
+    become(decision, EFFECT_ALLOW, "follows_command",
+           g_strdup("Follows the decision for the command, which was allowed."));
+  }
+  needs_sandbox(isolated, decision);
+  return decision;
 }

@@ -67,4 +67,9 @@ gboolean gate_authorize_sync(Gate *gate, PolicyRequest *request, const PolicyDec
  * here; *ret_decision may be NULL. */
 gboolean gate_permits(Gate *gate, const PolicyRequest *request, PolicyDecision **ret_decision);
 
+/* What a gate would make of one request without asking anybody: the policy's decision, or that of
+ * sandbox_required where isolated is FALSE; for the listing, which comes after an allowed command alone,
+ * follows_command where no rule names it. Nothing is recorded. Returns owned. */
+PolicyDecision *gate_preview(const Policy *policy, const PolicyRequest *request, gboolean isolated);
+
 #endif

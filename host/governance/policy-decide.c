@@ -122,6 +122,10 @@ PolicyDecision *policy_decide(const Policy *policy, const PolicyRequest *request
   return decision ? decision : decide_by_mode(policy, request);
 }
 
+gboolean policy_lacks_command(const Policy *policy, const PolicyRequest *request) {
+  return !request->command && !undecidable(request) && policy_names_commands(policy, request);
+}
+
 gboolean policy_names(const Policy *policy, const PolicyRequest *request) {
   gboolean named = FALSE;
   for (Effect effect = EFFECT_DENY; effect <= EFFECT_ALLOW && !undecidable(request) && !named;

@@ -168,7 +168,8 @@ static char *read_content(const PolicyFile *file, gsize *ret_length, GError **er
   return g_steal_pointer(&content);
 }
 
-static Policy *parse(const char *path, const char *content, gsize length, GError **error) {
+static Policy *parse(const char *path, const char *content, gsize length, GPtrArray *examples,
+                     GError **error) {
   g_autoptr(GError) failure = NULL;
   g_autoptr(JsonObject) source = json_parse("it", content, length, &failure);
   if (failure) {
@@ -179,7 +180,7 @@ static Policy *parse(const char *path, const char *content, gsize length, GError
     g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, POLICY_NO_OBJECT);
     return NULL;
   }
-  Policy *policy = policy_new(source, &failure);
+  Policy *policy = policy_new_trying(source, examples, &failure);
   if (!policy) {
     refuse(error, "Invalid policy file", path, failure->message);
   }
@@ -188,6 +189,11 @@ static Policy *parse(const char *path, const char *content, gsize length, GError
 
 Policy *policy_load(const char *path, const char *project_root, const char *const *agent_dirs,
                     GError **error) {
+  return policy_load_trying(path, project_root, agent_dirs, NULL, error);
+}
+
+Policy *policy_load_trying(const char *path, const char *project_root,
+                           const char *const *agent_dirs, GPtrArray *examples, GError **error) {
   g_auto(PolicyFile) file = {.path = path, .fd = -1};
   gsize length = 0;
   if (!open_file(&file, error) || !check_place(&file, project_root, agent_dirs, error) ||
@@ -195,5 +201,5 @@ Policy *policy_load(const char *path, const char *project_root, const char *cons
     return NULL;
   }
   g_autofree char *content = read_content(&file, &length, error);
-  return content ? parse(path, content, length, error) : NULL;
+  return content ? parse(path, content, length, examples, error) : NULL;
 }

@@ -248,7 +248,8 @@ static gboolean read_constraints(PolicyRule *rule, JsonObject *object, GError **
 }
 
 /* What the command has to begin with; the rule's own examples prove that it says what was meant. */
-static gboolean read_command(PolicyRule *rule, JsonObject *object, GError **error) {
+static gboolean read_command(PolicyRule *rule, JsonObject *object, GPtrArray *tried,
+                             GError **error) {
   JsonObject *command = json_get(object, "command");
   JsonObject *examples = json_get(object, "examples");
   if (command && strcmp(rule->capability.glob, "process.exec") != 0) {
@@ -260,7 +261,7 @@ static gboolean read_command(PolicyRule *rule, JsonObject *object, GError **erro
     return FALSE;
   }
   return !examples || command_matcher_try(rule->command, rule->rule_id,
-                                          rule->effect == EFFECT_ALLOW, examples, error);
+                                          rule->effect == EFFECT_ALLOW, examples, tried, error);
 }
 
 /* An empty reason is as good as none: the decision then takes the next one. */
@@ -293,7 +294,8 @@ static gboolean check_rule(const PolicyRule *rule, JsonObject *object, GError **
 }
 
 /* The rule at place at of its list. Returns owned, or NULL. */
-static PolicyRule *read_rule(JsonObject *object, Effect effect, gsize at, GError **error) {
+static PolicyRule *read_rule(JsonObject *object, Effect effect, gsize at, GPtrArray *tried,
+                             GError **error) {
   const char *list = effect_name(effect);
   if (!json_object_is_type(object, json_type_object)) {
     refuse(error, "rules.%s[%zu] must be an object", list, at);
@@ -311,7 +313,7 @@ static PolicyRule *read_rule(JsonObject *object, Effect effect, gsize at, GError
   }
   g_autoptr(PolicyRule) rule =
       policy_rule_new(json_object_get_string(id), effect, json_object_get_string(capability));
-  if (!check_rule(rule, object, error) || !read_command(rule, object, error) ||
+  if (!check_rule(rule, object, error) || !read_command(rule, object, tried, error) ||
       !read_reason(rule, object, error) || !read_target(rule, object, error) ||
       !read_conditions(rule, object, error) || !read_constraints(rule, object, error)) {
     return NULL;
@@ -319,7 +321,7 @@ static PolicyRule *read_rule(JsonObject *object, Effect effect, gsize at, GError
   return g_steal_pointer(&rule);
 }
 
-static gboolean read_rules(Policy *policy, JsonObject *lists, GError **error) {
+static gboolean read_rules(Policy *policy, JsonObject *lists, GPtrArray *tried, GError **error) {
   static const char *const LISTS[] = {"allow", "ask", "deny", NULL};
   g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
   if (lists && !json_object_is_type(lists, json_type_object)) {
@@ -335,7 +337,7 @@ static gboolean read_rules(Policy *policy, JsonObject *lists, GError **error) {
       return refuse(error, "%s rules must be a list", effect_name(effect));
     }
     for (gsize i = 0; list && i < json_object_array_length(list); i++) {
-      PolicyRule *rule = read_rule(json_object_array_get_idx(list, i), effect, i, error);
+      PolicyRule *rule = read_rule(json_object_array_get_idx(list, i), effect, i, tried, error);
       if (!rule) {
         return FALSE;
       }
@@ -411,7 +413,7 @@ static JsonObject *with_defaults(const Policy *policy, JsonObject *source) {
   return kept;
 }
 
-Policy *policy_read(JsonObject *source, const char *profile, GError **error) {
+Policy *policy_read(JsonObject *source, const char *profile, GPtrArray *tried, GError **error) {
   g_autofree char *unknown = unknown_keys(source, POLICY_KEYS);
   if (unknown) {
     refuse(error, "policy has unknown key(s) %s", unknown);
@@ -427,7 +429,7 @@ Policy *policy_read(JsonObject *source, const char *profile, GError **error) {
   if (!check_version(source, error) || !read_text(source, "name", &policy->name, error) ||
       !read_text(source, "policy_id", &policy->id, error) || !read_mode(policy, source, error) ||
       !refuse_budgets(source, error) || !check_extras(source, error) ||
-      !read_rules(policy, json_get(source, "rules"), error)) {
+      !read_rules(policy, json_get(source, "rules"), tried, error)) {
     return NULL;
   }
   for (gsize i = 0; i < G_N_ELEMENTS(policy->rules); i++) {
@@ -441,13 +443,17 @@ Policy *policy_read(JsonObject *source, const char *profile, GError **error) {
 
 Policy *policy_new_profile(const char *name) {
   g_autoptr(JsonObject) source = policy_profile_source(name);
-  return source ? policy_read(source, name, NULL) : NULL;
+  return source ? policy_read(source, name, NULL, NULL) : NULL;
 }
 
 Policy *policy_new(JsonObject *object, GError **error) {
+  return policy_new_trying(object, NULL, error);
+}
+
+Policy *policy_new_trying(JsonObject *object, GPtrArray *examples, GError **error) {
   if (!json_object_is_type(object, json_type_object)) {
     refuse(error, POLICY_NO_OBJECT);
     return NULL;
   }
-  return policy_read(object, NULL, error);
+  return policy_read(object, NULL, examples, error);
 }

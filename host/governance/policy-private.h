@@ -63,8 +63,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PolicyRule, policy_rule_free)
  * value writes to it, so one that several threads see may not be shared. NULL for NULL. Owned. */
 JsonObject *policy_copy_json(JsonObject *value);
 
-/* Reads rules and mode of a policy object, which is copied. profile: its built-in name, or NULL. */
-Policy *policy_read(JsonObject *source, const char *profile, GError **error);
+/* Reads rules and mode of a policy object, which is copied. profile: its built-in name, or NULL. tried:
+ * as for command_matcher_try. */
+Policy *policy_read(JsonObject *source, const char *profile, GPtrArray *tried, GError **error);
 
 /* The hash of what a policy says (behaviour 4.11). Owned. */
 char *policy_compute_hash(JsonObject *source);

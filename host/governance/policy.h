@@ -8,7 +8,7 @@
 #define SANDHOST_GOVERNANCE_POLICY_H
 
 #include "base/json.h"
-#include "governance/command-read.h"
+#include "governance/command-match.h"
 
 typedef enum { EFFECT_DENY, EFFECT_ASK, EFFECT_ALLOW } Effect;
 typedef enum { RISK_LOW, RISK_MEDIUM, RISK_HIGH, RISK_CRITICAL } Risk;
@@ -46,6 +46,9 @@ void policy_request_free(PolicyRequest *request);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PolicyRequest, policy_request_free)
 /* As recorded (behaviour 4.1). Returns owned. */
 JsonObject *policy_request_json(const PolicyRequest *request);
+/* The other way, out of a record that anybody may have written: every member is of its type and its kind,
+ * or the whole is refused (FAILED). What it runs is not recorded: command is NULL. Returns owned. */
+PolicyRequest *policy_request_from_json(JsonObject *object, GError **error);
 
 typedef struct {
   char *decision_id; /* decision_... */
@@ -80,6 +83,11 @@ Policy *policy_new(JsonObject *object, GError **error);
  * Refusals of 4.12. */
 Policy *policy_load(const char *path, const char *project_root, const char *const *agent_dirs,
                     GError **error);
+/* The same two where an example that fails is no refusal: each is added to examples (NULL: as above), which
+ * frees its CommandExample *, in the order of the rules. */
+Policy *policy_new_trying(JsonObject *object, GPtrArray *examples, GError **error);
+Policy *policy_load_trying(const char *path, const char *project_root,
+                           const char *const *agent_dirs, GPtrArray *examples, GError **error);
 Policy *policy_ref(Policy *policy);
 void policy_unref(Policy *policy);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Policy, policy_unref)
@@ -105,6 +113,10 @@ typedef struct {
 /* Every rule of the policy in the order in which it is considered: deny, ask, allow, each in file order.
  * Returns an owned array of PolicyVerdict *, which frees them. */
 GPtrArray *policy_explain(const Policy *policy, const PolicyRequest *request);
+
+/* Whether a rule about commands could decide the request, and nobody read what it runs: then
+ * policy_decide takes it for a command that cannot be read. */
+gboolean policy_lacks_command(const Policy *policy, const PolicyRequest *request);
 
 /* Whether any rule of any effect matches; for sandbox.workspace.sync (4.8). */
 gboolean policy_names(const Policy *policy, const PolicyRequest *request);

@@ -24,4 +24,10 @@ PolicyRequest *request_sync(void);
 /* workspace.files.read or .write of exactly this path, actor agent. */
 PolicyRequest *request_file(gboolean write, const char *path);
 
+/* A request as a person tells it: {capability, command, path, host, resource, tool_name, mcp_server, provider,
+ * surface, method, risk, data_classes}, each optional but capability or command. command is a line for sh, and
+ * means process.exec. What is not said is as above, or as behaviour 4.9 has it. where: its name in the CONFIG
+ * errors. */
+PolicyRequest *request_told(JsonObject *object, const char *where, GError **error);
+
 #endif

@@ -18,20 +18,19 @@ gboolean harness_register(const Config *config, ProviderRegistry *registry, GErr
   return TRUE;
 }
 
-static gboolean load_policy(Harness *harness, GError **error) {
-  const Config *config = harness->config;
-  if (!config->governed) {
-    return TRUE;
-  }
+Policy *harness_policy(const Config *config, GPtrArray *examples, GError **error) {
   if (config->policy_path) {
     const char *const agent_dirs[] = {config->workspace_dir, config->files_dir, NULL};
-    harness->policy = policy_load(config->policy_path, config->project_root, agent_dirs, error);
-  } else if (config->policy) {
-    harness->policy = policy_new(config->policy, error);
-  } else {
-    harness->policy = policy_new_profile(config->profile);
+    return policy_load_trying(config->policy_path, config->project_root, agent_dirs, examples,
+                              error);
   }
-  return harness->policy != NULL;
+  return config->policy ? policy_new_trying(config->policy, examples, error)
+                        : policy_new_profile(config->profile);
+}
+
+static gboolean load_policy(Harness *harness, GError **error) {
+  harness->policy = harness->config->governed ? harness_policy(harness->config, NULL, error) : NULL;
+  return harness->policy || !harness->config->governed;
 }
 
 ProviderInstance *harness_provider(const Config *config, ProviderRegistry *registry,

@@ -26,6 +26,9 @@ gboolean harness_register(const Config *config, ProviderRegistry *registry, GErr
 ProviderInstance *harness_provider(const Config *config, ProviderRegistry *registry,
                                    GError **error);
 
+/* The policy of a configuration that is governed. examples: as for policy_new_trying. Returns owned. */
+Policy *harness_policy(const Config *config, GPtrArray *examples, GError **error);
+
 /* Whether there is an execute tool (behaviour 1.4); where not, *error says why and what to do (CONFIG). */
 gboolean harness_executes(const Harness *harness, GError **error);
 

@@ -421,14 +421,14 @@ static void test_explain_every_part(void) {
       " {'rule_id': 'j', 'capability': '*'}]}}");
   g_autoptr(PolicyRequest) request = policy_request_new("x", RISK_LOW);
   explains(policy, request,
-           "deny a: capability does not match\n"
+           "deny a: capability does not match ('x' against 'y')\n"
            "deny b: target does not match\n"
-           "deny c: target.host does not match\n"
-           "deny d: conditions.risk_level does not match\n"
-           "deny e: conditions.provider does not match\n"
-           "deny f: conditions.execution_surface does not match\n"
-           "deny g: conditions.method does not match\n"
-           "deny h: conditions.exclude_capability does not match\n"
+           "deny c: target.host does not match (nothing against 'p')\n"
+           "deny d: conditions.risk_level does not match ('low')\n"
+           "deny e: conditions.provider does not match (nothing against 'p')\n"
+           "deny f: conditions.execution_surface does not match (nothing against 'host')\n"
+           "deny g: conditions.method does not match (nothing against 'GET')\n"
+           "deny h: conditions.exclude_capability does not match ('x')\n"
            "deny i: conditions.data_classes does not match\n"
            "deny j: yes");
 }
