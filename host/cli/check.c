@@ -8,7 +8,12 @@ static void print_checked(const Harness *harness) {
   const Config *config = harness->config;
   const char *profile = harness->policy ? policy_profile(harness->policy) : NULL;
   printf("provider: %s\n", config->provider ? config->provider : "none configured");
-  printf("policy: %s\n", !harness->policy ? "off" : profile ? profile : "your own");
+  const char *file = harness->policy && config->profile ? policy_file(harness->policy) : NULL;
+  if (file) {
+    printf("policy: %s, narrowed by %s\n", config->profile, file);
+  } else {
+    printf("policy: %s\n", !harness->policy ? "off" : profile ? profile : "your own");
+  }
   printf("network: %s\n", config->manifest->network ? "allow" : "deny");
   printf("workspace: %s\n", config->enable_workspace_files ? config->files_dir : "not copied");
 

@@ -120,9 +120,17 @@ static char *place_of(int fd) {
   return whole ? g_strndup(place, (gsize)length) : NULL;
 }
 
-static gboolean open_file(PolicyFile *file, GError **error) {
+static gboolean refuse_link(GError **error, const char *path) {
+  return refuse(error, "Auto-discovered policy file must not be a symlink", path, NULL);
+}
+
+static gboolean open_file(PolicyFile *file, gboolean discovered, GError **error) {
   /* Does not wait for a writer where a pipe lies; what is no regular file is refused later. */
-  file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  file->fd = open(file->path,
+                  O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (discovered ? O_NOFOLLOW : 0));
+  if (file->fd < 0 && discovered && errno == ELOOP) {
+    return refuse_link(error, file->path);
+  }
   if (file->fd < 0) {
     gboolean missing = errno == ENOENT || errno == ENOTDIR;
     return refuse(error, missing ? "Policy file not found" : "Could not read policy file",
@@ -132,6 +140,15 @@ static gboolean open_file(PolicyFile *file, GError **error) {
   file->real = place_of(file->fd);
   return file->real ||
          refuse(error, "Could not read policy file", file->path, "its place is unknown");
+}
+
+/* Below the root, no part of its path is a link. */
+static gboolean check_no_link(const PolicyFile *file, const char *project_root, GError **error) {
+  g_autofree char *lexical_root = g_canonicalize_filename(project_root, NULL);
+  g_autofree char *root = resolve(project_root);
+  const char *name = file->lexical + (strlen(lexical_root) == 1 ? 0 : strlen(lexical_root));
+  g_autofree char *plain = g_strconcat(strlen(root) == 1 ? "" : root, name, NULL);
+  return strcmp(plain, file->real) == 0 || refuse_link(error, file->path);
 }
 
 /* The whole content; owned, or NULL. */
@@ -168,8 +185,7 @@ static char *read_content(const PolicyFile *file, gsize *ret_length, GError **er
   return g_steal_pointer(&content);
 }
 
-static Policy *parse(const char *path, const char *content, gsize length, GPtrArray *examples,
-                     GError **error) {
+static JsonObject *parse(const char *path, const char *content, gsize length, GError **error) {
   g_autoptr(GError) failure = NULL;
   g_autoptr(JsonObject) source = json_parse("it", content, length, &failure);
   if (failure) {
@@ -180,11 +196,29 @@ static Policy *parse(const char *path, const char *content, gsize length, GPtrAr
     g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, POLICY_NO_OBJECT);
     return NULL;
   }
-  Policy *policy = policy_new_trying(source, examples, &failure);
-  if (!policy) {
-    refuse(error, "Invalid policy file", path, failure->message);
+  return g_steal_pointer(&source);
+}
+
+JsonObject *policy_file_read(const char *path, const char *project_root,
+                             const char *const *agent_dirs, gboolean discovered, char **ret_place,
+                             GError **error) {
+  g_auto(PolicyFile) file = {.path = path, .fd = -1};
+  gsize length = 0;
+  if (!open_file(&file, discovered, error) ||
+      (discovered && !check_no_link(&file, project_root, error)) ||
+      !check_place(&file, project_root, agent_dirs, error) || !check_name(path, error)) {
+    return NULL;
   }
-  return policy;
+  g_autofree char *content = read_content(&file, &length, error);
+  JsonObject *source = content ? parse(path, content, length, error) : NULL;
+  if (source) {
+    *ret_place = g_steal_pointer(&file.real);
+  }
+  return source;
+}
+
+void policy_file_refuse(const char *path, const GError *failure, GError **error) {
+  refuse(error, "Invalid policy file", path, failure->message);
 }
 
 Policy *policy_load(const char *path, const char *project_root, const char *const *agent_dirs,
@@ -194,12 +228,24 @@ Policy *policy_load(const char *path, const char *project_root, const char *cons
 
 Policy *policy_load_trying(const char *path, const char *project_root,
                            const char *const *agent_dirs, GPtrArray *examples, GError **error) {
-  g_auto(PolicyFile) file = {.path = path, .fd = -1};
-  gsize length = 0;
-  if (!open_file(&file, error) || !check_place(&file, project_root, agent_dirs, error) ||
-      !check_name(path, error)) {
-    return NULL;
+  g_autoptr(GError) failure = NULL;
+  g_autofree char *place = NULL;
+  g_autoptr(JsonObject) source =
+      policy_file_read(path, project_root, agent_dirs, FALSE, &place, error);
+  Policy *policy = source ? policy_new_trying(source, examples, &failure) : NULL;
+  if (policy) {
+    policy->file = g_steal_pointer(&place);
+  } else if (source) {
+    policy_file_refuse(path, failure, error);
   }
-  g_autofree char *content = read_content(&file, &length, error);
-  return content ? parse(path, content, length, examples, error) : NULL;
+  return policy;
+}
+
+const char *policy_file(const Policy *policy) {
+  return policy->file;
+}
+
+gboolean policy_file_is_below(const Policy *policy, const char *folder) {
+  g_autofree char *real = resolve(folder);
+  return policy->file && (is_below(policy->file, real) || strcmp(policy->file, real) == 0);
 }

@@ -48,6 +48,7 @@ struct Policy {
   char *id;
   char *name;
   char *profile; /* NULL: not a built-in one */
+  char *file;    /* where it was read, links resolved; NULL: in place */
   char *hash;
   PolicyMode mode;
   JsonObject *source;  /* a copy of what was given, with the defaults; only read */
@@ -66,6 +67,17 @@ JsonObject *policy_copy_json(JsonObject *value);
 /* Reads rules and mode of a policy object, which is copied. profile: its built-in name, or NULL. tried:
  * as for command_matcher_try. */
 Policy *policy_read(JsonObject *source, const char *profile, GPtrArray *tried, GError **error);
+
+/* The object in a policy file, and where that is with its links resolved, both owned. discovered: nobody
+ * named it, so it may not be a link. Refusals of 4.12 but those of what it says. */
+JsonObject *policy_file_read(const char *path, const char *project_root,
+                             const char *const *agent_dirs, gboolean discovered, char **ret_place,
+                             GError **error);
+/* "Invalid policy file: {path} ({failure})". */
+void policy_file_refuse(const char *path, const GError *failure, GError **error);
+
+/* Whether one allow rule allows nothing that another one does not, constraints included. */
+gboolean policy_rule_covers(const PolicyRule *wide, const PolicyRule *narrow);
 
 /* The hash of what a policy says (behaviour 4.11). Owned. */
 char *policy_compute_hash(JsonObject *source);

@@ -180,6 +180,7 @@ void policy_unref(Policy *policy) {
   g_free(policy->id);
   g_free(policy->name);
   g_free(policy->profile);
+  g_free(policy->file);
   g_free(policy->hash);
   json_object_put(policy->source);
   g_free(policy);

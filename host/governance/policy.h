@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.h: rules in, decisions out (behaviour 4). No I/O but policy_load, which reads one file.
+ * policy.h: rules in, decisions out (behaviour 4). No I/O but policy_load and policy_discover, which read one file.
  *
  * A policy is immutable once made and may be used from any number of threads.
  */
@@ -88,6 +88,12 @@ Policy *policy_load(const char *path, const char *project_root, const char *cons
 Policy *policy_new_trying(JsonObject *object, GPtrArray *examples, GError **error);
 Policy *policy_load_trying(const char *path, const char *project_root,
                            const char *const *agent_dirs, GPtrArray *examples, GError **error);
+/* A built-in policy, narrowed by omnicoreagent.policy.json or .omnicoreagent/policy.json in the project root
+ * where there is one (4.12): the file's deny and ask rules come after the profile's, the stricter mode
+ * counts, and its allow rules, where it has a list, replace the profile's. One that none of those covers
+ * is refused. examples: as for policy_new_trying. */
+Policy *policy_discover(const char *profile, const char *project_root,
+                        const char *const *agent_dirs, GPtrArray *examples, GError **error);
 Policy *policy_ref(Policy *policy);
 void policy_unref(Policy *policy);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Policy, policy_unref)
@@ -95,6 +101,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Policy, policy_unref)
 const char *policy_hash(const Policy *policy); /* 64 hex digits (4.11); borrowed */
 const char *policy_id(const Policy *policy);
 const char *policy_profile(const Policy *policy); /* NULL: not a built-in one */
+const char *policy_file(const Policy *policy);    /* where it was read; NULL: from no file */
+/* Whether the policy's file is folder, or lies in it, links resolved: who may write there chooses the policy. */
+gboolean policy_file_is_below(const Policy *policy, const char *folder);
 PolicyMode policy_mode(const Policy *policy);
 /* The whole policy as JSON, for people and the record. Returns owned. */
 JsonObject *policy_json(const Policy *policy);

@@ -19,13 +19,14 @@ gboolean harness_register(const Config *config, ProviderRegistry *registry, GErr
 }
 
 Policy *harness_policy(const Config *config, GPtrArray *examples, GError **error) {
+  const char *const agent_dirs[] = {config->workspace_dir, config->files_dir, NULL};
   if (config->policy_path) {
-    const char *const agent_dirs[] = {config->workspace_dir, config->files_dir, NULL};
     return policy_load_trying(config->policy_path, config->project_root, agent_dirs, examples,
                               error);
   }
-  return config->policy ? policy_new_trying(config->policy, examples, error)
-                        : policy_new_profile(config->profile);
+  return config->policy
+             ? policy_new_trying(config->policy, examples, error)
+             : policy_discover(config->profile, config->project_root, agent_dirs, examples, error);
 }
 
 static gboolean load_policy(Harness *harness, GError **error) {

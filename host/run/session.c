@@ -3,6 +3,7 @@
 #include "run/session.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/ids.h"
 #include "run/network-check.h"
 
@@ -54,9 +55,26 @@ static Bridge *bridge_for(Session *session) {
   return bridge_new(&settings, permit_copy, session);
 }
 
+/* Who may write the policy's file decides the next run. */
+static gboolean check_mount(const Harness *harness, GError **error) {
+  const ManifestMount *mount = harness->config->manifest->mount;
+  if (!mount || !mount->writable || !harness->policy ||
+      !policy_file_is_below(harness->policy, mount->source)) {
+    return TRUE;
+  }
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+              "%s contains the governance policy file and cannot be mounted read-write; mount it "
+              "read-only or keep the policy elsewhere",
+              mount->source);
+  return FALSE;
+}
+
 Session *session_open(const Harness *harness, Journal *journal, const char *run_id,
                       SessionPermit permit, const CallScope *scope, GError **error) {
   g_autofree char *id = id_new("sandbox");
+  if (!check_mount(harness, error)) {
+    return NULL;
+  }
   Sandbox *sandbox =
       sandbox_create(harness->instance, harness->config->manifest, id, run_id, scope, error);
   if (!sandbox) {

@@ -2,6 +2,7 @@
 /* governance-file.c: which files may hold the policy (behaviour 4.12). */
 #include "governance-fixture.h"
 
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -231,6 +232,10 @@ static void test_unreadable(Project *project, gconstpointer data) {
   g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
   refused(folder, project->root, NULL, "Could not read policy file: %s (it is not a regular file)");
   refused(pipe, project->root, NULL, "Could not read policy file: %s (it is not a regular file)");
+  g_autofree char *loop = place(project, "loop.json");
+  g_autofree char *why = g_strdup_printf("Could not read policy file: %%s (%s)", g_strerror(ELOOP));
+  g_assert_cmpint(symlink("loop.json", loop), ==, 0);
+  refused(loop, project->root, NULL, why);
 }
 
 static void test_too_long(Project *project, gconstpointer data) {
@@ -286,6 +291,200 @@ static void test_hash_is_of_the_content_only(Project *project, gconstpointer dat
   g_assert_cmpstr(policy_hash(first), ==, policy_hash(in_place));
 }
 
+/* ---- A file that nobody named ----------------------------------------------------------------- */
+
+#define NAME "omnicoreagent.policy.json"
+#define DEEP_NAME ".omnicoreagent/policy.json"
+#define LINK "Auto-discovered policy file must not be a symlink: %s"
+
+static Policy *discover(const Project *project, const char *profile) {
+  g_autoptr(GError) error = NULL;
+  Policy *policy = policy_discover(profile, project->root, NULL, NULL, &error);
+  g_assert_no_error(error);
+  return policy;
+}
+
+static void discovery_refused(const Project *project, const char *profile, const char *path,
+                              const char *const *agent_dirs, const char *wanted) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GString) text = g_string_new(wanted);
+  g_string_replace(text, "%s", path, 1);
+  g_assert_null(policy_discover(profile, project->root, agent_dirs, NULL, &error));
+  g_assert_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG);
+  g_assert_cmpstr(error->message, ==, text->str);
+}
+
+static void decides(const Policy *policy, const char *capability, const char *surface,
+                    const char *wanted) {
+  g_autoptr(PolicyRequest) request = policy_request_new(capability, RISK_LOW);
+  request->execution_surface = g_strdup(surface);
+  fixture_decides(policy, request, wanted);
+}
+
+static void test_nothing_discovered(Project *project, gconstpointer data) {
+  (void)data;
+  g_autoptr(Policy) policy = discover(project, "interactive-dev");
+  g_autoptr(Policy) profile = policy_new_profile("interactive-dev");
+  g_assert_cmpstr(policy_profile(policy), ==, "interactive-dev");
+  g_assert_cmpstr(policy_hash(policy), ==, policy_hash(profile));
+  g_assert_null(policy_file(policy));
+}
+
+static void test_discovered_narrows(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *path = write_file(
+      project, NAME,
+      "{\"mode\": \"permissive\", \"rules\": {\"deny\": [{\"rule_id\": \"d\", \"capability\": "
+      "\"memory.*\"}], \"ask\": [{\"rule_id\": \"q\", \"capability\": \"workspace.*\"}]}}");
+  g_autoptr(Policy) policy = discover(project, "interactive-dev");
+  g_assert_cmpint(policy_mode(policy), ==, MODE_INTERACTIVE);
+  g_assert_null(policy_profile(policy));
+  g_assert_true(g_str_has_suffix(policy_file(policy), "/" NAME));
+  decides(policy, "memory.read", NULL, "deny matched_deny d");
+  decides(policy, "workspace.files.read", NULL, "ask matched_ask q");
+  decides(policy, "secret.read", NULL, "deny matched_deny deny_raw_secret_read");
+  decides(policy, "sandbox.execute", NULL, "allow matched_allow allow_sandbox_setup");
+  decides(policy, "other", NULL, "ask unknown_capability ");
+}
+
+static void test_discovered_is_stricter(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *path = write_file(project, DEEP_NAME, GOOD);
+  g_autoptr(Policy) strict = discover(project, "permissive-dev");
+  g_assert_cmpint(policy_mode(strict), ==, MODE_STRICT);
+  decides(strict, "other", NULL, "deny unknown_capability ");
+  /* A policy that says no mode is interactive. */
+  g_autofree char *first = write_file(project, NAME, "{}");
+  g_autoptr(Policy) plain = discover(project, "permissive-dev");
+  decides(plain, "other", NULL, "ask unknown_capability ");
+}
+
+static void test_discovered_allow_replaces(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *path = write_file(
+      project, NAME,
+      "{\"rules\": {\"allow\": [{\"rule_id\": \"few\", \"capability\": \"sandbox.execute\"},"
+      " {\"rule_id\": \"run\", \"capability\": \"process.exec\","
+      " \"conditions\": {\"execution_surface\": \"sandbox\", \"risk_level\": [\"low\"]},"
+      " \"constraints\": {\"sandbox_required\": true}}]}}");
+  g_autoptr(Policy) policy = discover(project, "permissive-dev");
+  decides(policy, "sandbox.execute", NULL, "allow matched_allow few");
+  decides(policy, "process.exec", "sandbox", "allow matched_allow run");
+  decides(policy, "memory.read", NULL, "ask unknown_capability ");
+  g_autofree char *none = write_file(project, NAME, "{\"rules\": {\"allow\": []}}");
+  g_autoptr(Policy) empty = discover(project, "permissive-dev");
+  decides(empty, "sandbox.execute", NULL, "ask unknown_capability ");
+}
+
+/* Whole rules are compared, not capabilities alone. */
+static void test_discovered_broadens(Project *project, gconstpointer data) {
+  (void)data;
+  static const char *const RULES[] = {
+      "\"capability\": \"process.exec\"",
+      "\"capability\": \"process.exec\", \"conditions\": {\"execution_surface\": \"host\"},"
+      " \"constraints\": {\"sandbox_required\": true}",
+      "\"capability\": \"process.exec\", \"conditions\": {\"execution_surface\": \"sandbox\"}",
+      "\"capability\": \"process.exec\", \"constraints\": {\"sandbox_required\": true}",
+      "\"capability\": \"*\"",
+      "\"capability\": \"sandbox*\"",
+      "\"capability\": \"sandbox?execute\"",
+      "\"capability\": \"[s]andbox.execute\"",
+      "\"capability\": \"network.http.get\"",
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS(RULES); i++) {
+    g_autofree char *text =
+        g_strdup_printf("{\"rules\": {\"allow\": [{\"rule_id\": \"wide\", %s}]}}", RULES[i]);
+    g_autofree char *path = write_file(project, NAME, text);
+    g_test_message("%s", RULES[i]);
+    discovery_refused(project, "interactive-dev", path, NULL,
+                      "Auto-discovered policy allow rule broadens the default baseline: wide");
+  }
+}
+
+static void test_strict_profile_covers_nothing_else(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *path = write_file(
+      project, NAME,
+      "{\"rules\": {\"allow\": [{\"rule_id\": \"use\", \"capability\": \"sandbox.execute\"}]}}");
+  discovery_refused(project, "strict-production", path, NULL,
+                    "Auto-discovered policy allow rule broadens the default baseline: use");
+}
+
+static void test_discovered_link(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *file = write_file(project, "etc/policy.json", GOOD);
+  g_autofree char *link = place(project, NAME);
+  g_assert_cmpint(symlink(file, link), ==, 0);
+  discovery_refused(project, "interactive-dev", link, NULL, LINK);
+  g_assert_cmpint(g_remove(link), ==, 0);
+  g_assert_cmpint(symlink("nowhere", link), ==, 0);
+  discovery_refused(project, "interactive-dev", link, NULL, LINK);
+  g_assert_cmpint(g_remove(link), ==, 0);
+  /* Nor may its folder be one. */
+  g_autofree char *folder = g_build_filename(project->root, ".omnicoreagent", NULL);
+  g_autofree char *through = g_build_filename(folder, "policy.json", NULL);
+  g_assert_cmpint(symlink("etc", folder), ==, 0);
+  discovery_refused(project, "interactive-dev", through, NULL, LINK);
+}
+
+/* The root itself may be reached through links. */
+static void test_discovered_below_a_linked_root(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *file = write_file(project, "real/" DEEP_NAME, GOOD);
+  Project linked = {.root = g_build_filename(project->root, "link", NULL)};
+  g_assert_cmpint(symlink("real", linked.root), ==, 0);
+  g_autoptr(Policy) policy = discover(&linked, "interactive-dev");
+  g_assert_cmpint(policy_mode(policy), ==, MODE_STRICT);
+  g_assert_cmpstr(policy_file(policy), ==, file);
+  g_free(linked.root);
+}
+
+static void test_discovered_in_an_agents_folder(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *path = write_file(project, NAME, GOOD);
+  const char *const dirs[] = {project->root, NULL};
+  discovery_refused(project, "interactive-dev", path, dirs, WRITABLE);
+}
+
+static void test_discovered_is_checked(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *path = write_file(project, NAME, "{\"mode\": \"lax\"}");
+  discovery_refused(project, "interactive-dev", path, NULL,
+                    "Invalid policy file: %s ('lax' is not a valid PolicyMode)");
+  g_autofree char *again =
+      write_file(project, NAME,
+                 "{\"rules\": {\"ask\": [{\"rule_id\": \"deny_raw_secret_read\", \"capability\": "
+                 "\"x\"}]}}");
+  discovery_refused(project, "interactive-dev", again, NULL,
+                    "Invalid policy file: %s (Duplicate policy rule_id: deny_raw_secret_read)");
+  g_autofree char *no_object = write_file(project, NAME, "[]");
+  discovery_refused(project, "interactive-dev", no_object, NULL,
+                    "Policy file must contain an object at the top level.");
+}
+
+/* ---- Who may write it ------------------------------------------------------------------------- */
+
+static void test_is_below(Project *project, gconstpointer data) {
+  (void)data;
+  g_autoptr(GError) error = NULL;
+  g_autofree char *path = write_file(project, "etc/rules/policy.json", GOOD);
+  g_autofree char *folder = g_build_filename(project->root, "etc", NULL);
+  g_autofree char *beside = g_build_filename(project->root, "et", NULL);
+  g_autofree char *link = g_build_filename(project->root, "link", NULL);
+  g_autofree char *dotted = g_build_filename(project->root, "x", "..", "etc", NULL);
+  g_assert_cmpint(symlink("etc", link), ==, 0);
+  g_autoptr(Policy) policy = policy_load(path, project->root, NULL, &error);
+  g_assert_no_error(error);
+  g_assert_true(policy_file_is_below(policy, folder));
+  g_assert_true(policy_file_is_below(policy, link));
+  g_assert_true(policy_file_is_below(policy, dotted));
+  g_assert_true(policy_file_is_below(policy, path));
+  g_assert_true(policy_file_is_below(policy, "/"));
+  g_assert_false(policy_file_is_below(policy, beside));
+  g_autoptr(Policy) in_place = fixture_policy("{}");
+  g_assert_false(policy_file_is_below(in_place, "/"));
+}
+
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
 #define ADD(name, function)                                                                        \
@@ -310,6 +509,17 @@ int main(int argc, char **argv) {
   ADD("no-object", test_no_object);
   ADD("bad-content", test_bad_content);
   ADD("hash", test_hash_is_of_the_content_only);
+  ADD("discovered/nothing", test_nothing_discovered);
+  ADD("discovered/narrows", test_discovered_narrows);
+  ADD("discovered/stricter", test_discovered_is_stricter);
+  ADD("discovered/allow", test_discovered_allow_replaces);
+  ADD("discovered/broadens", test_discovered_broadens);
+  ADD("discovered/strict", test_strict_profile_covers_nothing_else);
+  ADD("discovered/link", test_discovered_link);
+  ADD("discovered/linked-root", test_discovered_below_a_linked_root);
+  ADD("discovered/agent", test_discovered_in_an_agents_folder);
+  ADD("discovered/checked", test_discovered_is_checked);
+  ADD("below", test_is_below);
 #undef ADD
   return g_test_run();
 }

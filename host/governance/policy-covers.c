@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy-covers.c: whether an allow rule is no wider than another one, part by part. What cannot be told from
+ * the texts alone counts as wider.
+ */
+#include <string.h>
+
+#include "governance/policy-private.h"
+
+/* Whether every text that narrow matches, wide matches. A wide one is a literal, or one star behind a literal:
+ * of other globs only the same text is known to be no wider. */
+static gboolean pattern_covers(const Pattern *wide, const Pattern *narrow) {
+  if (wide->kind == PATTERN_NONE) {
+    return TRUE;
+  }
+  if (narrow->kind == PATTERN_NONE) {
+    return FALSE;
+  }
+  if (strcmp(wide->glob, narrow->glob) == 0) {
+    return TRUE;
+  }
+  gsize before = strcspn(wide->glob, "*?[");
+  return strcmp(wide->glob + before, "*") == 0 && strncmp(wide->glob, narrow->glob, before) == 0;
+}
+
+static gboolean text_covers(const char *wide, const char *narrow) {
+  return !wide || g_strcmp0(wide, narrow) == 0;
+}
+
+/* Whether all of the first are among the second. */
+static gboolean is_within(char **first, char **second) {
+  for (; first && *first; first++) {
+    if (!second || !g_strv_contains((const char *const *)second, *first)) {
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean target_covers(const PolicyRule *wide, const PolicyRule *narrow) {
+  return pattern_covers(&wide->path, &narrow->path) &&
+         pattern_covers(&wide->target_host, &narrow->target_host) &&
+         pattern_covers(&wide->resource, &narrow->resource) &&
+         pattern_covers(&wide->tool_name, &narrow->tool_name) &&
+         pattern_covers(&wide->target_mcp_server, &narrow->target_mcp_server);
+}
+
+static gboolean conditions_cover(const PolicyRule *wide, const PolicyRule *narrow) {
+  gboolean risks = !wide->risks || (narrow->risks && !(narrow->risks & ~wide->risks));
+  gboolean classes = !wide->data_classes ||
+                     (narrow->data_classes && is_within(narrow->data_classes, wide->data_classes));
+  return risks && classes && text_covers(wide->provider, narrow->provider) &&
+         text_covers(wide->execution_surface, narrow->execution_surface) &&
+         text_covers(wide->mcp_server, narrow->mcp_server) &&
+         text_covers(wide->method, narrow->method) && pattern_covers(&wide->host, &narrow->host) &&
+         is_within(wide->exclude_surfaces, narrow->exclude_surfaces) &&
+         is_within(wide->exclude_capabilities, narrow->exclude_capabilities);
+}
+
+gboolean policy_rule_covers(const PolicyRule *wide, const PolicyRule *narrow) {
+  return pattern_covers(&wide->capability, &narrow->capability) && target_covers(wide, narrow) &&
+         conditions_cover(wide, narrow) && !wide->command &&
+         (!wide->sandbox_required || narrow->sandbox_required) &&
+         (!wide->strict_telemetry || narrow->strict_telemetry);
+}
