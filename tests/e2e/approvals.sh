@@ -225,6 +225,9 @@ want_json 'Commands need a person.' message
 want_not_in_out approvals
 show
 want_json denied steps 0 tool_calls 0 outcome
+id=$(json run_id)
+run "$sandhost" approvals --all --json "$id" # nothing is stored
+want_out '[]'
 
 # ---- Sessions: the ask ends the session, and the next one goes on with what waited
 run_with '{"id": 7, "command": "echo in session > s.txt; cat s.txt"}

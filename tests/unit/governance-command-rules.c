@@ -372,6 +372,40 @@ static void test_matchers_are_part_of_the_hash(void) {
   g_assert_cmpstr(policy_hash(one), !=, policy_hash(other));
 }
 
+/* ---- Trying examples ------------------------------------------------------------------------- */
+
+/* Told one by one, in the order of the rules, and none of them refuses the policy. */
+static void test_trying_examples(void) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GPtrArray) tried = g_ptr_array_new_with_free_func((GDestroyNotify)command_example_free);
+  g_autoptr(JsonObject) source = fixture_json(
+      "{'rules': {'allow': [{'rule_id': 'b', 'capability': 'process.exec', 'command': {'program':"
+      " 'ls'}, 'examples': {'match': ['ls && rm x', 'ls > f']}}], 'deny': [{'rule_id': 'a',"
+      " 'capability': 'process.exec', 'command': {'program': 'rm'}, 'examples': {'match': ['rm x'],"
+      " 'not_match': ['ls', '/bin/rm x']}}]}}");
+  g_autoptr(Policy) policy = policy_new_trying(source, tried, &error);
+  g_assert_no_error(error);
+  g_autoptr(GString) out = g_string_new(NULL);
+  for (guint i = 0; i < tried->len; i++) {
+    const CommandExample *example = g_ptr_array_index(tried, i);
+    g_autofree char *fault = command_example_fault(example);
+    g_string_append_printf(out, "%s %s: %s\n", example->rule_id, example->text,
+                           example->passed ? "passed" : fault);
+  }
+  g_assert_cmpstr(out->str, ==,
+                  "a rm x: passed\n"
+                  "a ls: passed\n"
+                  "a /bin/rm x: rule a matches '/bin/rm x', listed as not_match\n"
+                  "b ls && rm x: rule b does not match its example 'ls && rm x'\n"
+                  "b ls > f: rule b does not match its example 'ls > f'\n");
+  g_assert_null(policy_new(source, &error));
+  g_assert_cmpstr(error->message, ==, "rule a matches '/bin/rm x', listed as not_match");
+  g_autoptr(GError) worse = NULL;
+  json_add_text(source, "mode", "lax");
+  g_assert_null(policy_new_trying(source, tried, &worse));
+  g_assert_cmpstr(worse->message, ==, "'lax' is not a valid PolicyMode");
+}
+
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
 static void explains(const Policy *policy, const PolicyRequest *request, const char *wanted) {
@@ -438,6 +472,7 @@ int main(int argc, char **argv) {
 #define ADD(name, function) g_test_add_func("/governance/command-rules/" name, function)
   ADD("load/matcher", test_refused_matchers);
   ADD("load/examples", test_refused_examples);
+  ADD("load/trying", test_trying_examples);
   ADD("load/examples/allow", test_examples_of_an_allow_rule_are_allowed_in_full);
   ADD("load/examples/hold", test_examples_that_hold);
   ADD("match/restrain", test_restraining_rules_match_any_command);

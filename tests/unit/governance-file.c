@@ -262,6 +262,16 @@ static void test_not_json(Project *project, gconstpointer data) {
   }
 }
 
+static void test_not_json_in_full(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *path = write_file(project, "policy.json", "{\n\"mode\": strict}");
+  g_autofree char *wanted = NULL;
+  g_autoptr(GError) why = NULL;
+  g_assert_null(json_parse("it", "{\n\"mode\": strict}", 17, &why));
+  wanted = g_strdup_printf("Invalid JSON policy file: %%s (%s)", why->message);
+  refused(path, project->root, NULL, wanted);
+}
+
 static void test_no_object(Project *project, gconstpointer data) {
   (void)data;
   static const char *const TEXTS[] = {"[]", "null", "\"strict\"", "1"};
@@ -506,6 +516,7 @@ int main(int argc, char **argv) {
   ADD("unreadable", test_unreadable);
   ADD("too-long", test_too_long);
   ADD("not-json", test_not_json);
+  ADD("not-json/in-full", test_not_json_in_full);
   ADD("no-object", test_no_object);
   ADD("bad-content", test_bad_content);
   ADD("hash", test_hash_is_of_the_content_only);

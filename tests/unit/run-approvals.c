@@ -274,6 +274,52 @@ static void test_gate_recalls(void) {
              BOTH_ASKS "a.one deny expired_policy|");
 }
 
+/* What is recorded of an answer: its code, its words, whose it was, and that it was that approval. */
+static gboolean take_words(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                           GError **error) {
+  Desk *desk = user;
+  (void)request;
+  (void)error;
+  if (decision->effect != EFFECT_ASK) {
+    g_string_append_printf(desk->told, "%s %s|%s|approved_by %s, denied_by %s|%s",
+                           effect_name(decision->effect), decision->reason_code, decision->reason,
+                           decision->approved_by ? decision->approved_by : "-",
+                           decision->denied_by ? decision->denied_by : "-", decision->approval_id);
+  }
+  return TRUE;
+}
+
+static void check_words(GateVerdict verdict, const char *note, const char *told) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) object = json_of("{\"mode\": \"interactive\", \"rules\": {}}");
+  g_autoptr(Policy) policy = policy_new(object, &error);
+  g_assert_no_error(error);
+  Desk desk = {.told = g_string_new(NULL), .recalls = "a.one", .verdict = verdict, .note = note};
+  const GateHooks hooks = {
+      .user = &desk, .record = take_words, .recall = recall, .suspend = put_down};
+  g_autoptr(Gate) gate = gate_new(policy, &hooks, TRUE, FALSE);
+  g_autoptr(GPtrArray) requests =
+      g_ptr_array_new_with_free_func((GDestroyNotify)policy_request_free);
+  g_ptr_array_add(requests, policy_request_new("a.one", RISK_LOW));
+  g_assert_cmpint(gate_authorize(gate, requests, NULL, &error), ==, verdict == GATE_APPROVED);
+  g_assert_cmpstr(desk.told->str, ==, told);
+  g_string_free(desk.told, TRUE);
+}
+
+static void test_words_of_an_answer(void) {
+  check_words(GATE_APPROVED, NULL,
+              "allow approved|Approved by alice|approved_by alice, denied_by -|" APPROVAL);
+  check_words(GATE_APPROVED, "once",
+              "allow approved|Approved by alice: once|approved_by alice, denied_by -|" APPROVAL);
+  check_words(GATE_DENIED, NULL,
+              "deny denied|Denied by alice|approved_by -, denied_by alice|" APPROVAL);
+  check_words(GATE_DENIED, "no",
+              "deny denied|Denied by alice: no|approved_by -, denied_by alice|" APPROVAL);
+  check_words(GATE_EXPIRED, "noon",
+              "deny expired_policy|The approval expired at noon before anybody decided.|"
+              "approved_by -, denied_by system|" APPROVAL);
+}
+
 /* ---- Deciding ---------------------------------------------------------------------------------------------------- */
 
 static void test_bad_decisions(Place *place, gconstpointer unused) {
@@ -511,6 +557,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/run/approvals/gate-suspends-once", test_gate_suspends_once);
   g_test_add_func("/run/approvals/gate-fails", test_gate_fails);
   g_test_add_func("/run/approvals/gate-recalls", test_gate_recalls);
+  g_test_add_func("/run/approvals/words", test_words_of_an_answer);
   ADD("bad-decisions", test_bad_decisions);
   ADD("bad-arguments", test_bad_arguments);
   ADD("final", test_final);
