@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-policy.c: any bytes as {"policy": ..., "request": ...}. A policy is refused with a reason, or it
+/* fuzz-policy.c: any bytes as {"policy": ..., "request": ..., "recorded": ...}. A policy is refused with a reason, or it
  * decides every request, the same way each time, and for a reason that its rules bear out. */
 #include <glib.h>
 #include <stddef.h>
@@ -96,6 +96,24 @@ static void check_again(const Policy *policy, JsonObject *source, const PolicyRe
   g_assert_cmpstr(policy_hash(third), ==, policy_hash(again));
 }
 
+/* A request comes back out of the record as it was, and anything else is refused with a reason. */
+static void check_recorded(const PolicyRequest *request, JsonObject *hostile) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GError) refusal = NULL;
+  g_autoptr(JsonObject) recorded = policy_request_json(request);
+  g_autoptr(PolicyRequest) read = policy_request_from_json(recorded, &error);
+  g_assert_true(!read == !*request->capability);
+  if (read) {
+    g_autoptr(JsonObject) again = policy_request_json(read);
+    g_autofree char *one = json_text(recorded);
+    g_autofree char *other = json_text(again);
+    g_assert_cmpstr(one, ==, other);
+  }
+  g_autoptr(PolicyRequest) any = policy_request_from_json(hostile, &refusal);
+  g_assert_true(!any == (refusal != NULL));
+  g_assert_true(!refusal || g_utf8_validate(refusal->message, -1, NULL));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonObject) object = json_parse("fuzz", (const char *)data, size, &error);
@@ -106,6 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   g_autoptr(JsonObject) told = policy_request_json(request);
   g_autofree char *text = json_text(told);
   g_assert_nonnull(text);
+  check_recorded(request, json_get(object, "recorded"));
   JsonObject *source = json_get(object, "policy");
   g_autoptr(Policy) policy = policy_new(source, &error);
   if (!policy) {
