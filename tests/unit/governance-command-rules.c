@@ -385,6 +385,7 @@ static void test_trying_examples(void) {
       " 'not_match': ['ls', '/bin/rm x']}}]}}");
   g_autoptr(Policy) policy = policy_new_trying(source, tried, &error);
   g_assert_no_error(error);
+  g_assert_nonnull(policy);
   g_autoptr(GString) out = g_string_new(NULL);
   for (guint i = 0; i < tried->len; i++) {
     const CommandExample *example = g_ptr_array_index(tried, i);
