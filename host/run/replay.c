@@ -16,6 +16,9 @@
 #include "governance/requests.h"
 #include "run/execute.h"
 
+/* What every marker of something taken out of the record begins with. */
+#define MARKER "[REDACTED"
+
 typedef struct {
   const Policy *policy;
   gboolean isolated;
@@ -75,9 +78,17 @@ static void find_command(const Replay *replay, Replayed *replayed) {
   g_autoptr(PolicyRequest) read = request_command(argv, TRUE);
   if (g_strcmp0(json_get_text(json_get(read->metadata, "command"), "digest"), digest) == 0) {
     request->command = g_steal_pointer(&read->command);
-  } else {
+  } else if (!strstr(text, MARKER)) { /* else it is as good as not recorded */
     set_why(replayed, "the recorded text is not that of the command that was decided");
   }
+}
+
+/* Rules would be held against the marker. What they do not look at may be one. */
+static gboolean is_redacted(const PolicyRequest *request) {
+  g_autoptr(JsonObject) object = policy_request_json(request);
+  json_object_object_del(object, "metadata");
+  return strstr(json_object_to_json_string_ext(object, JSON_C_TO_STRING_NOSLASHESCAPE), MARKER) !=
+         NULL;
 }
 
 static const char *why_no_request(JsonObject *event) {
@@ -118,6 +129,9 @@ static void read_request(Replay *replay, JsonObject *event) {
   }
   Replayed *replayed = add(replay, event);
   replayed->request = g_steal_pointer(&request);
+  if (is_redacted(replayed->request)) {
+    set_why(replayed, "a part of the request was redacted");
+  }
   find_command(replay, replayed);
   g_hash_table_insert(replay->by_id, replayed->request->request_id, replayed);
 }

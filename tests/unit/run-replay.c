@@ -158,6 +158,22 @@ static void test_command_with_another_text(void) {
           "differs: allow matched_allow commands -> deny matched_deny no_rm");
 }
 
+/* A marker is neither the command nor a target. */
+static void test_redacted(void) {
+  g_auto(Story) story = {0};
+  g_autoptr(Policy) before = fixture_policy(OPEN);
+  g_autoptr(Policy) after = fixture_policy(NO_RM);
+  g_autoptr(PolicyRequest) file = request_file(TRUE, "notes/[REDACTED_EMAIL].txt");
+  story_begin(&story);
+  tell_command(&story, "call_1", before, "rm [REDACTED:credential]", "rm 0123456789abcdef");
+  tell_command(&story, "call_2", before, "echo '[REDACTED]'", "echo '[REDACTED]'");
+  tell_asked(&story, "call_1", before, file);
+  replays(&story, after, FALSE,
+          "undecidable: command text was not recorded\nsame\n"
+          "undecidable: a part of the request was redacted");
+  replays(&story, before, FALSE, "same\nsame\nundecidable: a part of the request was redacted");
+}
+
 static PolicyDecision *persons(const PolicyRequest *request, Effect effect, const char *code) {
   PolicyDecision *decision = g_new0(PolicyDecision, 1);
   decision->decision_id = id_new("decision");
@@ -348,6 +364,7 @@ int main(int argc, char **argv) {
   ADD("commands/like-an-option", test_command_that_begins_like_an_option);
   ADD("commands/without-text", test_command_without_its_text);
   ADD("commands/another-text", test_command_with_another_text);
+  ADD("redacted", test_redacted);
   ADD("answers", test_persons_answers);
   ADD("listing", test_listing_follows);
   ADD("sandbox-required", test_sandbox_required);
