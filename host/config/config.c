@@ -137,6 +137,7 @@ void config_free(Config *config) {
   g_free(config->profile);
   json_object_put(config->policy);
   g_free(config->policy_path);
+  g_free(config->file);
   g_free(config->project_root);
   json_object_put(config->budgets);
   g_free(config->provider);
@@ -227,5 +228,9 @@ Config *config_load(const char *path, const char *const *provider_names, GError 
   }
   g_autofree char *absolute = g_canonicalize_filename(path, NULL);
   g_autofree char *base = g_path_get_dirname(absolute);
-  return read_config(object, base, provider_names, error);
+  Config *config = read_config(object, base, provider_names, error);
+  if (config) {
+    config->file = g_steal_pointer(&absolute);
+  }
+  return config;
 }

@@ -45,6 +45,7 @@ typedef struct {
 
   /* register_sandbox_provider: name -> file, owned strings; never NULL */
   GHashTable *registered;
+  char *file; /* where it was read, absolute; NULL: in no file */
   /* telemetry_config.storage_path; NULL: the default place */
   char *record_path;
   /* telemetry_config.keep_output_bytes: of each stream of a command, default 16 MiB; 0: none */

@@ -9,12 +9,14 @@
 #include "base/error.h"
 #include "governance/policy-private.h"
 
+const char *const POLICY_DISCOVERED_NAMES[] = {"omnicoreagent.policy.json",
+                                               ".omnicoreagent/policy.json", NULL};
+
 /* The first one that is there, a link that leads nowhere included; NULL: none. Owned. */
 static char *find_file(const char *project_root) {
-  static const char *const NAMES[] = {"omnicoreagent.policy.json", ".omnicoreagent/policy.json"};
-  for (gsize i = 0; i < G_N_ELEMENTS(NAMES); i++) {
+  for (const char *const *name = POLICY_DISCOVERED_NAMES; *name; name++) {
     struct stat facts;
-    char *path = g_build_filename(project_root, NAMES[i], NULL);
+    char *path = g_build_filename(project_root, *name, NULL);
     if (lstat(path, &facts) == 0) {
       return path;
     }

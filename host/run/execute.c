@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "governance/requests.h"
 #include "run/execute-private.h"
+#include "run/guarded.h"
 #include "run/observation.h"
 
 /* How long the steps around the command may take; the command's own limit is not charged for them. */
@@ -35,6 +36,9 @@ static CallScope scope_for(const Call *call, gint64 seconds) {
 static gboolean permit_file(void *copier, gboolean write, const char *path, GError **error) {
   Call *call = copier;
   (void)error;
+  if (write && guarded_is(call->run->harness, path)) {
+    return FALSE; /* whatever the rules say */
+  }
   g_autoptr(PolicyRequest) request = request_file(write, path);
   g_autoptr(PolicyDecision) decision = NULL;
   if (gate_permits(call->gate, request, &decision)) {

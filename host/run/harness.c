@@ -4,6 +4,7 @@
 
 #include "base/build.h"
 #include "base/error.h"
+#include "run/guarded.h"
 
 gboolean harness_register(const Config *config, ProviderRegistry *registry, GError **error) {
   GHashTableIter iter;
@@ -59,6 +60,7 @@ Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **e
       !open_provider(harness, error)) {
     return NULL;
   }
+  harness->guarded = guarded_places(harness->config, harness->policy);
   return g_steal_pointer(&harness);
 }
 
@@ -68,6 +70,7 @@ void harness_free(Harness *harness) {
   }
   g_clear_pointer(&harness->instance, provider_instance_close);
   g_clear_pointer(&harness->policy, policy_unref);
+  g_clear_pointer(&harness->guarded, g_ptr_array_unref);
   g_clear_pointer(&harness->config, config_free);
   g_free(harness);
 }

@@ -13,6 +13,7 @@ typedef struct {
   ProviderRegistry *registry; /* borrowed */
   Policy *policy;             /* NULL: not governed */
   ProviderInstance *instance; /* NULL: no sandbox is configured */
+  GPtrArray *guarded;         /* files that no command may write (guarded.h) */
 } Harness;
 
 /* Takes config. registry must outlive it. Errors: CONFIG and the texts of behaviour 1 to 4. */

@@ -4,7 +4,7 @@
  * decided again.
  *
  * A request is recorded again each time that something is decided about it: by the policy, by the sandbox that
- * a rule requires, by a person. The first two are compared. The text of a command stands in the arguments of
+ * a rule requires, by a budget, by a person. The first two are compared. The text of a command stands in the arguments of
  * its call, and is believed only where it has the digest of the command that was decided.
  */
 #include "run/replay.h"
@@ -138,8 +138,10 @@ static void read_request(Replay *replay, JsonObject *event) {
 
 /* ---- Decisions --------------------------------------------------------------------------------------------------- */
 
-static gboolean is_a_persons(const char *reason_code) {
-  static const char *const CODES[] = {"approved", "denied", "expired_policy", NULL};
+/* What came after the rules, from a person or from a budget. */
+static gboolean is_no_rules(const char *reason_code) {
+  static const char *const CODES[] = {"approved", "denied", "expired_policy", "budget_exceeded",
+                                      NULL};
   return g_strv_contains(CODES, reason_code);
 }
 
@@ -174,7 +176,7 @@ static void read_decision(Replay *replay, JsonObject *event) {
     set_why(add(replay, event), "the request was not recorded");
     return;
   }
-  if (code && is_a_persons(code)) {
+  if (code && is_no_rules(code)) {
     return;
   }
   if (!code || !is_text_list(rules) ||
@@ -206,7 +208,7 @@ static void decide(const Replay *replay, Replayed *replayed) {
   gboolean lacks = request && policy_lacks_command(replay->policy, request);
   replayed->verdict = REPLAY_UNDECIDABLE;
   if (request && !replayed->decided) {
-    set_why(replayed, "its decision was not recorded");
+    set_why(replayed, "no decision by a rule was recorded");
   } else if (lacks) {
     set_why(replayed, "command text was not recorded");
   }

@@ -3,8 +3,8 @@
 #include "run/session.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/ids.h"
+#include "run/guarded.h"
 #include "run/network-check.h"
 
 static void record_created(Session *session, const char *isolation) {
@@ -55,24 +55,10 @@ static Bridge *bridge_for(Session *session) {
   return bridge_new(&settings, permit_copy, session);
 }
 
-/* Who may write the policy's file decides the next run. */
-static gboolean check_mount(const Harness *harness, GError **error) {
-  const ManifestMount *mount = harness->config->manifest->mount;
-  if (!mount || !mount->writable || !harness->policy ||
-      !policy_file_is_below(harness->policy, mount->source)) {
-    return TRUE;
-  }
-  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
-              "%s contains the governance policy file and cannot be mounted read-write; mount it "
-              "read-only or keep the policy elsewhere",
-              mount->source);
-  return FALSE;
-}
-
 Session *session_open(const Harness *harness, Journal *journal, const char *run_id,
                       SessionPermit permit, const CallScope *scope, GError **error) {
   g_autofree char *id = id_new("sandbox");
-  if (!check_mount(harness, error)) {
+  if (!guarded_check_mount(harness, error)) {
     return NULL;
   }
   Sandbox *sandbox =

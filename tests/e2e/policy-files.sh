@@ -101,3 +101,27 @@ done
 mkdir beside
 mount read_write "$PWD/beside"
 [[ $err != *'policy file'* ]] || fail "a mount beside it was refused"
+
+# The configuration chooses the policy and the provider: it is guarded like it.
+cp agent.json beside/agent.json
+run "$sandhost" exec -q --config beside/agent.json -- true
+want_exit 125
+want_err "sandhost: $PWD/beside contains the configuration file and cannot be mounted read-write; mount it read-only or keep the configuration elsewhere"
+
+# ---- A command that writes one into the workspace: it stays in the sandbox
+mkdir -p ../tree/sub
+cd ../tree
+printf '{"governance_config": {"sandbox_config": "bubblewrap"}}' >agent.json
+ln -s agent.json linked.json
+before=$(cat agent.json)
+run "$sandhost" exec --config agent.json --workspace . -- 'mkdir sub; for f in agent.json omnicoreagent.policy.json sub/agent.json; do
+  echo "{}" | tee "$f" >/dev/null; done'
+want_exit 0
+want_in_err 'agent.json: not permitted by policy'
+want_in_err 'omnicoreagent.policy.json: not permitted by policy'
+want_file agent.json "$before"
+[ ! -e omnicoreagent.policy.json ] || fail "a policy file came back"
+want_file sub/agent.json '{}'
+run "$sandhost" exec --config linked.json --workspace . -- 'echo "{}" | tee agent.json >/dev/null'
+want_in_err 'agent.json: not permitted by policy'
+want_file agent.json "$before"

@@ -304,7 +304,7 @@ static void test_missing_parts(void) {
   replays(&story, policy, FALSE,
           "undecidable: the request was not recorded\n"
           "undecidable: its event is damaged\n"
-          "undecidable: its decision was not recorded\n"
+          "undecidable: no decision by a rule was recorded\n"
           "undecidable: the request was not recorded");
 }
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guarded.c: places are compared as they are written and as they are with their links resolved, so that neither a link
+ * nor what it leads to can be replaced. */
+#include "run/guarded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* With links resolved, as far as the file and its folders are there. Owned. */
+static char *resolve(const char *path) {
+  char *real = realpath(path, NULL);
+  char *copy = g_strdup(real);
+  free(real);
+  if (copy) {
+    return copy;
+  }
+  g_autofree char *whole = g_canonicalize_filename(path, NULL);
+  g_autofree char *folder = g_path_get_dirname(whole);
+  g_autofree char *name = g_path_get_basename(whole);
+  if (strcmp(folder, whole) == 0) {
+    return g_steal_pointer(&whole);
+  }
+  g_autofree char *above = resolve(folder);
+  return g_build_filename(above, name, NULL);
+}
+
+/* Both ways to write each place down. */
+static void add_place(GPtrArray *places, const char *path) {
+  if (path) {
+    g_ptr_array_add(places, g_canonicalize_filename(path, NULL));
+    g_ptr_array_add(places, resolve(path));
+  }
+}
+
+static gboolean is_same_or_below(const char *path, const char *folder) {
+  gsize length = strlen(folder);
+  return strncmp(path, folder, length) == 0 &&
+         (length == 1 || path[length] == '\0' || path[length] == '/');
+}
+
+static gboolean any_below(const GPtrArray *places, const char *folder) {
+  if (places->len == 0) {
+    return FALSE;
+  }
+  g_autofree char *lexical = g_canonicalize_filename(folder, NULL);
+  g_autofree char *real = resolve(folder);
+  for (guint i = 0; i < places->len; i++) {
+    const char *place = g_ptr_array_index(places, i);
+    if (is_same_or_below(place, lexical) || is_same_or_below(place, real)) {
+      return TRUE;
+    }
+  }
+  return FALSE;
+}
+
+GPtrArray *guarded_places(const Config *config, const Policy *policy) {
+  GPtrArray *places = g_ptr_array_new_with_free_func(g_free);
+  add_place(places, config->file);
+  add_place(places, config->policy_path);
+  add_place(places, policy ? policy_file(policy) : NULL);
+  return places;
+}
+
+/* One that is not there yet would be found by the next run. */
+static gboolean would_be_found(const Config *config, const char *written) {
+  g_autoptr(GPtrArray) places = g_ptr_array_new_with_free_func(g_free);
+  g_autofree char *base = g_path_get_basename(written);
+  for (const char *const *name = POLICY_DISCOVERED_NAMES; config->profile && *name; name++) {
+    g_autofree char *found = g_build_filename(config->project_root, *name, NULL);
+    if (g_str_has_suffix(found, base)) {
+      add_place(places, found);
+    }
+  }
+  return any_below(places, written);
+}
+
+gboolean guarded_is(const Harness *harness, const char *path) {
+  g_autofree char *written = g_build_filename(harness->config->files_dir, path, NULL);
+  return any_below(harness->guarded, written) || would_be_found(harness->config, written);
+}
+
+gboolean guarded_check_mount(const Harness *harness, GError **error) {
+  const ManifestMount *mount = harness->config->manifest->mount;
+  if (!mount || !mount->writable) {
+    return TRUE;
+  }
+  gboolean policy = harness->policy && policy_file_is_below(harness->policy, mount->source);
+  if (!policy && !any_below(harness->guarded, mount->source)) {
+    return TRUE;
+  }
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+              "%s contains the %s file and cannot be mounted read-write; mount it read-only or "
+              "keep the %s elsewhere",
+              mount->source, policy ? "governance policy" : "configuration",
+              policy ? "policy" : "configuration");
+  return FALSE;
+}
