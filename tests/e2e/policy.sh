@@ -209,6 +209,21 @@ run "$sandhost" policy replay --config network.json --json "${network:0:12}"
 want_json 0 differ
 want_json interactive-dev policy profile
 
+# A run that waited and was approved, in two segments.
+run "$sandhost" exec -q --config network.json --json -- 'echo 200'
+want_exit 123
+id=$(json run_id)
+run "$sandhost" approve "$id" "$(json approvals 0 approval_id)" --approver alice
+want_exit 0
+run "$sandhost" resume -q "$id"
+want_exit 0
+run "$sandhost" policy replay --config network.json "$id"
+want_exit 0
+want_out '6 decided again, 0 would differ'
+run "$sandhost" policy replay --config strict.json "$id"
+want_exit 1
+want_in_out '6 decided again, 2 would differ'
+
 export SANDHOST_STATE_DIR=$work/replayed
 run "$sandhost" exec -q --config strict.json -- 'rm -f x'
 want_exit 0
