@@ -231,7 +231,8 @@ static void test_told_wrongly(void) {
     const char *wanted;
   } CASES[] = {
       {"{}", "request needs a capability or a command"},
-      {"{'capability': '', 'command': 'ls'}", "request.capability must be a non-empty string, got ''"},
+      {"{'capability': '', 'command': 'ls'}",
+       "request.capability must be a non-empty string, got ''"},
       {"{'capability': 'x', 'Path': 'a'}",
        "request has unknown keys: Path. Allowed keys: capability, command, data_classes, host, "
        "mcp_server, method, path, provider, resource, risk, surface, tool_name"},
