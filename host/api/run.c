@@ -160,6 +160,7 @@ int sandhost_run_end(sandhost_run *run, const char *status, const char *reason, 
     status = cancel_raised(run->cancel) ? "cancelled" : "completed";
   }
   gboolean ok = run_end(g_steal_pointer(&run->run), known ? status : "failed", reason, &error);
+  run_retain(host_harness(run->host, NULL), host_record(run->host, NULL));
   run_free(run);
   if (!ok) {
     return api_fail(error, ret_error);

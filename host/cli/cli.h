@@ -119,6 +119,7 @@ typedef struct {
   gboolean refused;       /* a person at the terminal said no */
   Progress progress;
   Run *run;
+  gboolean ended; /* cli_run_finish ended it */
 } CliRun;
 
 /* What a run is to be: a new one with a request that begins it again (NULL: it cannot go on later), or one that goes

@@ -219,12 +219,16 @@ gboolean cli_run_finish(CliRun *run, const char *status, const char *reason) {
   if (!ok) {
     cli_complain("%s", error->message);
   }
+  run->ended = TRUE;
   return ok;
 }
 
 void cli_run_clear(CliRun *run) {
   signalled = NULL;
   progress_clear(&run->progress);
+  if (run->ended) {
+    run_retain(run->harness, run->record);
+  }
   g_clear_pointer(&run->record, record_close);
   g_clear_pointer(&run->harness, harness_free);
   g_clear_pointer(&run->registry, provider_registry_free);

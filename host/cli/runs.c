@@ -2,9 +2,11 @@
 /* runs.c: sandhost runs, a list of what is on record. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/amount.h"
 #include "cli/cli.h"
 #include "cli/recorded.h"
+#include "record/record-retention.h"
 
 #define DEFAULT_LIMIT 20
 
@@ -53,6 +55,17 @@ static void print_runs(JsonObject *runs) {
   }
 }
 
+/* Who reads on to the end of the list learns why there is no more of it. */
+static void tell_removed(Record *record) {
+  RetentionFacts facts;
+  if (record_retention_facts(record, &facts, NULL) && facts.removed > 0) {
+    g_autofree char *at = clock_format(facts.removed_at);
+    cli_complain("%" G_GINT64_FORMAT " older runs were removed after their run_retention_days, "
+                 "the last on %.10s",
+                 facts.removed, at);
+  }
+}
+
 static gboolean list_runs(const char *path, const RecordFilter *filter, gboolean json,
                           GError **error) {
   g_autoptr(Record) record = recorded_open(path, error);
@@ -64,6 +77,9 @@ static gboolean list_runs(const char *path, const RecordFilter *filter, gboolean
     recorded_print_json(runs);
   } else {
     print_runs(runs);
+    if (json_object_array_length(runs) < filter->limit) {
+      tell_removed(record);
+    }
   }
   return TRUE;
 }

@@ -17,6 +17,7 @@
 typedef struct {
   const char *owner;
   gint64 lease_seconds;
+  gint64 keep_days;    /* after its end (record-retention.h); 0: for ever */
   JsonObject *request; /* what begins it again; NULL: it cannot go on in another process */
 } RecordLife;
 

@@ -66,8 +66,7 @@ static int read_used(Record *record, gint64 *ret_bytes) {
 
 /* ---- One run -------------------------------------------------------------------------------------- */
 
-/* Within a transaction. *ret_gone is FALSE when the run has become one that stays. */
-static int remove_run(Record *record, const Candidate *candidate, gboolean *ret_gone) {
+int record_remove_run(Record *record, gint64 number, gboolean *ret_gone) {
   static const StatementId PARTS[] = {STATEMENT_PRUNE_CHUNKS, STATEMENT_PRUNE_OUTPUTS,
                                       STATEMENT_PRUNE_EVENTS, STATEMENT_PRUNE_CHAIN,
                                       STATEMENT_PRUNE_RUN};
@@ -76,13 +75,13 @@ static int remove_run(Record *record, const Candidate *candidate, gboolean *ret_
   if (!statement) {
     return code;
   }
-  sqlite3_bind_int64(statement, 1, candidate->number);
+  sqlite3_bind_int64(statement, 1, number);
   sqlite3_bind_int64(statement, 2, clock_wall());
   code = record_finish(statement);
   *ret_gone = code == SQLITE_OK && sqlite3_changes(record->db) > 0;
   for (gsize i = 0; *ret_gone && code == SQLITE_OK && i < G_N_ELEMENTS(PARTS); i++) {
     if ((statement = record_statement(record, PARTS[i], &code))) {
-      sqlite3_bind_int64(statement, 1, candidate->number);
+      sqlite3_bind_int64(statement, 1, number);
       code = record_finish(statement);
     }
   }
@@ -92,10 +91,12 @@ static int remove_run(Record *record, const Candidate *candidate, gboolean *ret_
 static int remove_one(Record *record, const Candidate *candidate, gboolean dry,
                       gboolean *ret_gone) {
   if (dry) {
-    return remove_run(record, candidate, ret_gone);
+    return record_remove_run(record, candidate->number, ret_gone);
   }
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  return code == SQLITE_OK ? record_settle(record, remove_run(record, candidate, ret_gone)) : code;
+  return code == SQLITE_OK
+             ? record_settle(record, record_remove_run(record, candidate->number, ret_gone))
+             : code;
 }
 
 /* ---- All of them ------------------------------------------------------------------------------------ */

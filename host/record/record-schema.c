@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "record/approvals-layout.h"
 #include "record/record-private.h"
+#include "record/retention-layout.h"
 
 /* "sndh" */
 #define APPLICATION_ID 0x736e6468
@@ -80,6 +81,7 @@ static const char *const LAYOUTS[] = {
     "  PRIMARY KEY (output, start)"
     ") STRICT, WITHOUT ROWID;",
     APPROVALS_LAYOUT,
+    RETENTION_LAYOUT,
 };
 #define CURRENT_LAYOUT ((gint64)G_N_ELEMENTS(LAYOUTS))
 

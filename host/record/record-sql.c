@@ -2,9 +2,6 @@
 /* record-sql.c: every statement of the record that is prepared once and kept. */
 #include "record/record-private.h"
 
-/* The states of a run that is not over. */
-#define UNPRUNABLE "'running', 'awaiting_approval', 'awaiting_budget'"
-
 const char *const RECORD_SQL[STATEMENT_COUNT] = {
     [STATEMENT_HOLDS] = "SELECT 1 FROM lives JOIN runs ON runs.number = lives.run"
                         "  WHERE runs.run_id = ?1 AND lives.owner = ?2",
@@ -19,8 +16,8 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
     [STATEMENT_ROLLBACK] = "ROLLBACK",
     [STATEMENT_INSERT_RUN] =
         "INSERT INTO runs (run_id, trace_id, status, created_at, header, owner_pid, owner_start,"
-        "                  owner_boot, owner_namespace, number)"
-        "  VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "                  owner_boot, owner_namespace, number, keep_days)"
+        "  VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0))",
     [STATEMENT_INSERT_EVENT] = "INSERT INTO events (run, seq, at, type, metadata, payload, hash)"
                                "  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     /* A number is never used twice, also when its run is pruned. */
@@ -90,14 +87,14 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
     /* By when it ended, or began; never one that runs or waits, nor one of the newest ?1. */
     [STATEMENT_PRUNABLE] =
         "SELECT number, run_id, coalesce(ended_at, created_at) FROM runs"
-        "  WHERE status NOT IN (" UNPRUNABLE ")"
+        "  WHERE status NOT IN (" RECORD_UNPRUNABLE ")"
         "    AND number <= (SELECT number FROM runs ORDER BY number DESC LIMIT 1 OFFSET ?1)"
         "  ORDER BY number",
     [STATEMENT_INSERT_PRUNED] =
         "INSERT INTO pruned (number, run_id, status, created_at, pruned_at, link, count, head)"
         "  SELECT number, run_id, status, created_at, ?2, c.link, c.count, c.head"
         "  FROM runs LEFT JOIN chains c ON c.run = number"
-        "  WHERE number = ?1 AND status NOT IN (" UNPRUNABLE ")",
+        "  WHERE number = ?1 AND status NOT IN (" RECORD_UNPRUNABLE ")",
     [STATEMENT_PRUNE_CHUNKS] =
         "DELETE FROM output_chunks WHERE output IN (SELECT number FROM outputs WHERE run = ?1)",
     [STATEMENT_PRUNE_OUTPUTS] = "DELETE FROM outputs WHERE run = ?1",

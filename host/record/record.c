@@ -219,7 +219,7 @@ gboolean record_append(Record *record, const char *run_id, const char *type, Jso
 /* ---- The beginning and the end of a run ------------------------------------------------------ */
 
 static int insert_run(Record *record, gint64 number, const char *run_id, const char *trace_id,
-                      gint64 at, const char *header) {
+                      gint64 at, const char *header, gint64 keep_days) {
   int code = SQLITE_OK;
   sqlite3_stmt *statement = record_statement(record, STATEMENT_INSERT_RUN, &code);
   if (!statement) {
@@ -235,6 +235,7 @@ static int insert_run(Record *record, gint64 number, const char *run_id, const c
   record_bind_text(statement, 7, self.boot);
   record_bind_text(statement, 8, self.namespace);
   sqlite3_bind_int64(statement, 9, number);
+  sqlite3_bind_int64(statement, 10, keep_days);
   code = record_finish(statement);
   record_owner_clear(&self);
   return code;
@@ -242,14 +243,14 @@ static int insert_run(Record *record, gint64 number, const char *run_id, const c
 
 /* The run, its place in the chain of runs, and its first event. */
 static int begin_run(Record *record, const char *run_id, const char *trace_id, const char *header,
-                     const Row *row) {
+                     gint64 keep_days, const Row *row) {
   gint64 last = 0;
   guint8 link[DIGEST_BYTES];
   guint8 content[DIGEST_BYTES];
   RecordChain chain;
   int code = record_chain_last(record, &last, link);
   if (code == SQLITE_OK) {
-    code = insert_run(record, last + 1, run_id, trace_id, row->at, header);
+    code = insert_run(record, last + 1, run_id, trace_id, row->at, header, keep_days);
   }
   if (code == SQLITE_OK) {
     chain_run_content(row->at, (ChainText){run_id, -1}, (ChainText){trace_id, -1},
@@ -281,7 +282,7 @@ gboolean record_begin_life(Record *record, const char *run_id, const char *trace
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
-    code = begin_run(record, run_id, trace_id, text, row);
+    code = begin_run(record, run_id, trace_id, text, life ? life->keep_days : 0, row);
     if (code == SQLITE_OK && life) {
       code = record_insert_life(record, run_id, life, row->at);
     }

@@ -41,6 +41,9 @@ Heartbeat *heartbeat_start(Record *record, const char *run_id, const char *owner
                            gint64 lease_seconds, gint *lost, Cancel *cancel);
 void heartbeat_stop(Heartbeat *take_heartbeat);
 
+/* retention.c: for how many days a run is kept after its end; 0: for ever. */
+gint64 retention_days(const Config *config);
+
 /* pause.c. Returns owned. */
 char *pause_manifest_digest(const Config *config);
 /* What was decided about just this ask of this call. */

@@ -50,8 +50,10 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
   g_autofree char *owner = id_new("owner");
   if (record) {
     g_autoptr(JsonObject) header = harness_header(harness);
-    const RecordLife life = {
-        .owner = owner, .lease_seconds = lease_of(harness), .request = hooks->request};
+    const RecordLife life = {.owner = owner,
+                             .lease_seconds = lease_of(harness),
+                             .keep_days = retention_days(harness->config),
+                             .request = hooks->request};
     if (!record_begin_life(record, id, trace_id, header, &life, error)) {
       return NULL;
     }

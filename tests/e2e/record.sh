@@ -182,6 +182,39 @@ want_in_out 'pruned 1 runs'
 run "$sandhost" record verify
 want_exit 0
 
+# By itself, once a day: what is older than its configuration and the one that ends a run say.
+export SANDHOST_STATE_DIR=$work/retained
+db=$SANDHOST_STATE_DIR/record.db
+echo '{"run_retention_days": null, "governance_config": {"sandbox_config": {"provider": "bubblewrap"}}}' >ever.json
+"$sandhost" exec -q -- true
+"$sandhost" exec -q -c ever.json -- true
+"$sandhost" exec -q -- true
+age() { # RUN-NUMBER DAYS
+  sqlite3 "$db" "UPDATE runs SET ended_at = ended_at - $2 * 86400000000000 WHERE number = $1"
+}
+age 1 31
+age 2 31
+age 3 29
+"$sandhost" exec -q -- true
+run "$sandhost" record verify
+want_in_out '4 runs whole'
+want_in_out '0 pruned'
+run "$sandhost" runs
+want_err ''
+sqlite3 "$db" 'UPDATE retention SET looked_at = looked_at - 90000000000000'
+"$sandhost" exec -q -c ever.json -- true
+[ "$(sqlite3 "$db" 'SELECT count(*) FROM runs')" = 5 ] || fail "a configuration that keeps everything took runs away"
+"$sandhost" exec -q -- true
+left=$(sqlite3 "$db" 'SELECT number FROM runs ORDER BY number' | tr '\n' ' ')
+[ "$left" = '2 3 4 5 6 ' ] || fail "left: $left"
+run "$sandhost" record verify
+want_exit 0
+want_in_out '5 runs whole, 0 damaged, 0 not chained (older than the chains), 1 pruned'
+run "$sandhost" runs
+want_err "sandhost: 1 older runs were removed after their run_retention_days, the last on $(date -u +%F)"
+run "$sandhost" runs --limit 2
+want_err ''
+
 # A host that is killed: what the command had said by then is there, but for the last moments.
 export SANDHOST_STATE_DIR=$work/third
 "$sandhost" exec -q -- 'for i in $(seq 600); do echo line $i; sleep 0.05; done' >/dev/null 2>&1 &

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record-retention.c: what goes by itself and when, what never does, and that the rest is whole. */
+#include "record-fixture.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "record/approvals.h"
+#include "record/record-retention.h"
+#include "record/record-verify.h"
+
+#define DAY (86400 * CLOCK_SECOND)
+/* Longer than any machine needs for these. */
+#define LONG (600 * CLOCK_SECOND)
+
+static void run_sql(const char *path, const char *sql) {
+  sqlite3 *db = NULL;
+  char *problem = NULL;
+  g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+  sqlite3_busy_timeout(db, 30000);
+  sqlite3_exec(db, sql, NULL, NULL, &problem);
+  g_assert_cmpstr(problem, ==, NULL);
+  sqlite3_close(db);
+}
+
+/* A run that ended so many days ago; status NULL: that has not ended. */
+static void write_run(const Place *place, Record *record, const char *run_id, gint64 keep_days,
+                      const char *status, gint64 days_ago) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) header = json_object_new_object();
+  const RecordLife life = {.owner = "owner_1", .lease_seconds = 60, .keep_days = keep_days};
+  record_begin_life(record, run_id, "trace_1", header, &life, &error);
+  g_assert_no_error(error);
+  append_text(record, run_id, "a", "{\"x\": 1}", NULL);
+  if (status) {
+    end_run(record, run_id, status);
+    g_autofree char *sql =
+        g_strdup_printf("UPDATE runs SET ended_at = %" G_GINT64_FORMAT " WHERE run_id = '%s'",
+                        clock_wall() - days_ago * DAY, run_id);
+    run_sql(place->path, sql);
+  }
+}
+
+static void assert_retained(Record *record, gint64 days, gint64 now, gint64 most, RetentionEnd end,
+                            guint removed) {
+  guint count = 0;
+  const RetentionRequest request = {.days = days, .now = now, .most = most};
+  g_assert_cmpint(record_retain(record, &request, &count), ==, end);
+  g_assert_cmpuint(count, ==, removed);
+}
+
+/* What is there, all of it whole. */
+static void assert_left(Record *record, const char *expected) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) all = record_verify_runs(record, &error);
+  g_autoptr(GString) ids = g_string_new(NULL);
+  assert_json(json_get(all, "faults"), "[]");
+  JsonObject *runs = json_get(all, "runs");
+  for (gsize i = 0; i < json_object_array_length(runs); i++) {
+    const char *id = json_object_get_string(json_object_array_get_idx(runs, i));
+    g_autoptr(JsonObject) verdict = record_verify_run(record, id, &error);
+    g_assert_cmpstr(json_get_text(verdict, "state"), ==, "whole");
+    g_string_append_printf(ids, "%s%s", i ? " " : "", id);
+  }
+  g_assert_cmpstr(ids->str, ==, expected);
+}
+
+static void test_old_runs_go(Place *place, gconstpointer unused) {
+  (void)unused;
+  RetentionFacts facts;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(place, record, "r1", 30, "completed", 31);
+  write_run(place, record, "r2", 30, "completed", 29);
+  write_run(place, record, "r3", 30, "failed", 400);
+  write_run(place, record, "r4", 30, "interrupted", 31);
+  gint64 now = clock_wall();
+  assert_retained(record, 30, now, LONG, RETENTION_DONE, 3);
+  assert_left(record, "r2");
+  g_assert_true(record_retention_facts(record, &facts, NULL));
+  g_assert_cmpint(facts.removed, ==, 3);
+  g_assert_cmpint(facts.removed_at, ==, now);
+}
+
+static void test_what_goes_on_stays(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(place, record, "r1", 1, NULL, 0);
+  write_run(place, record, "r2", 1, "awaiting_approval", 90);
+  write_run(place, record, "r3", 1, "awaiting_budget", 90);
+  write_run(place, record, "r4", 1, "completed", 90);
+  assert_retained(record, 1, clock_wall(), LONG, RETENTION_DONE, 1);
+  assert_left(record, "r1 r2 r3");
+}
+
+/* Two configurations on one record: a run goes when both say so. */
+static void test_both_must_agree(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(place, record, "r1", 0, "completed", 90);
+  write_run(place, record, "r2", 365, "completed", 90);
+  write_run(place, record, "r3", 30, "completed", 90);
+  gint64 now = clock_wall();
+  assert_retained(record, 100, now, LONG, RETENTION_DONE, 0);
+  assert_left(record, "r1 r2 r3");
+  assert_retained(record, 1, now + 2 * DAY, LONG, RETENTION_DONE, 1);
+  assert_left(record, "r1 r2");
+}
+
+static void test_once_a_day(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  g_autoptr(Record) other = open_record(place->path);
+  gint64 now = clock_wall();
+  assert_retained(record, 30, now, LONG, RETENTION_DONE, 0);
+  write_run(place, record, "r1", 30, "completed", 31);
+  assert_retained(record, 30, now, LONG, RETENTION_NOT_DUE, 0);
+  assert_retained(other, 30, now + DAY - CLOCK_SECOND, LONG, RETENTION_NOT_DUE, 0);
+  assert_left(record, "r1");
+  assert_retained(other, 30, now + DAY + CLOCK_SECOND, LONG, RETENTION_DONE, 1);
+  /* A clock that was wrong and is right again. */
+  write_run(place, record, "r2", 30, "completed", 31);
+  assert_retained(record, 30, now, LONG, RETENTION_DONE, 1);
+}
+
+/* Without any time, one goes at a time, and the next who asks goes on. */
+static void test_goes_on(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(place, record, "r1", 30, "completed", 33);
+  write_run(place, record, "r2", 30, "completed", 32);
+  write_run(place, record, "r3", 30, "completed", 31);
+  gint64 now = clock_wall();
+  assert_retained(record, 30, now, 0, RETENTION_UNFINISHED, 1);
+  assert_left(record, "r2 r3");
+  assert_retained(record, 30, now, 0, RETENTION_UNFINISHED, 1);
+  assert_retained(record, 30, now, LONG, RETENTION_DONE, 1);
+  assert_retained(record, 30, now, LONG, RETENTION_NOT_DUE, 0);
+  assert_left(record, "");
+}
+
+/* A writer that holds the lock is not waited for; nothing is half done. */
+static void test_busy(Place *place, gconstpointer unused) {
+  (void)unused;
+  sqlite3 *db = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(place, record, "r1", 30, "completed", 31);
+  gint64 now = clock_wall();
+  g_assert_cmpint(sqlite3_open(place->path, &db), ==, SQLITE_OK);
+  g_assert_cmpint(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), ==, SQLITE_OK);
+  assert_retained(record, 30, now, 0, RETENTION_NOT_DUE, 0);
+  g_assert_cmpint(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), ==, SQLITE_OK);
+  sqlite3_close(db);
+  assert_left(record, "r1");
+  assert_retained(record, 30, now, LONG, RETENTION_DONE, 1);
+}
+
+static void test_pages_come_back(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  g_autofree char *text = g_strnfill(100000, 'x');
+  g_autofree char *payload = g_strdup_printf("{\"stdout\": \"%s\"}", text);
+  for (int i = 0; i < 20; i++) {
+    g_autofree char *id = g_strdup_printf("r%d", i);
+    write_run(place, record, id, 30, NULL, 0);
+    append_text(record, id, "b", NULL, payload);
+    end_run(record, id, "completed");
+  }
+  assert_retained(record, 30, clock_wall() + 31 * DAY, LONG, RETENTION_DONE, 20);
+  sqlite3 *db = NULL;
+  sqlite3_stmt *statement = NULL;
+  g_assert_cmpint(sqlite3_open(place->path, &db), ==, SQLITE_OK);
+  g_assert_cmpint(sqlite3_prepare_v2(db, "PRAGMA page_count", -1, &statement, NULL), ==, SQLITE_OK);
+  g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
+  g_assert_cmpint(sqlite3_column_int64(statement, 0), <, 60);
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
+}
+
+/* ---- Ten at once ------------------------------------------------------------------------------------------------ */
+
+#define PROCESSES 10
+#define OLD_RUNS 40
+
+static void retain_in_child(const char *path, gint64 now, int gate) {
+  char byte = 0;
+  guint removed = 0;
+  const RetentionRequest request = {.days = 30, .now = now, .most = CLOCK_MILLISECOND};
+  if (read(gate, &byte, 1) != 0) {
+    _exit(255);
+  }
+  Record *record = record_open(path, NULL);
+  if (!record) {
+    _exit(255);
+  }
+  record_retain(record, &request, &removed);
+  record_close(record);
+  _exit((int)removed);
+}
+
+static void test_ten_processes(Place *place, gconstpointer unused) {
+  (void)unused;
+  int gate[2];
+  pid_t children[PROCESSES];
+  guint removed = 0;
+  gint64 now = clock_wall();
+  Record *record = open_record(place->path);
+  for (int i = 0; i < OLD_RUNS; i++) {
+    g_autofree char *id = g_strdup_printf("r%d", i);
+    write_run(place, record, id, 30, "completed", 31);
+  }
+  write_run(place, record, "young", 30, "completed", 1);
+  record_close(record);
+  g_assert_cmpint(pipe2(gate, O_CLOEXEC), ==, 0);
+  for (int i = 0; i < PROCESSES; i++) {
+    children[i] = fork();
+    g_assert_cmpint(children[i], >=, 0);
+    if (children[i] == 0) {
+      close(gate[1]);
+      retain_in_child(place->path, now, gate[0]);
+    }
+  }
+  close(gate[0]);
+  close(gate[1]);
+  for (int i = 0; i < PROCESSES; i++) {
+    int status = 0;
+    g_assert_cmpint(waitpid(children[i], &status, 0), ==, children[i]);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), !=, 255);
+    removed += (guint)WEXITSTATUS(status);
+  }
+  /* One whose stamp could not be moved back leaves the rest to the next day. */
+  record = open_record(place->path);
+  guint rest = 0;
+  const RetentionRequest request = {.days = 30, .now = now + DAY + CLOCK_SECOND, .most = LONG};
+  g_assert_cmpint(record_retain(record, &request, &rest), ==, RETENTION_DONE);
+  g_assert_cmpuint(removed + rest, ==, OLD_RUNS);
+  assert_left(record, "young");
+  record_close(record);
+}
+
+#define ADD(name, function)                                                                        \
+  g_test_add("/record/retention/" name, Place, NULL, place_make, function, place_remove)
+
+int main(int argc, char **argv) {
+  g_test_init(&argc, &argv, NULL);
+  ADD("old-runs-go", test_old_runs_go);
+  ADD("what-goes-on-stays", test_what_goes_on_stays);
+  ADD("both-must-agree", test_both_must_agree);
+  ADD("once-a-day", test_once_a_day);
+  ADD("goes-on", test_goes_on);
+  ADD("busy", test_busy);
+  ADD("pages-come-back", test_pages_come_back);
+  ADD("ten-processes", test_ten_processes);
+  return g_test_run();
+}
