@@ -101,6 +101,11 @@ static gboolean show_output(Record *record, const char *id, const ShowOptions *o
                  "(telemetry_config.keep_output_bytes)",
                  facts.written - facts.kept);
   }
+  if (!facts.ended) {
+    cli_complain("incomplete: the end of the command is not on record; %" G_GUINT64_FORMAT
+                 " bytes of what it printed are",
+                 facts.kept);
+  }
   return TRUE;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "record/lives-private.h"
+#include "record/record-seal.h"
 
 /* ---- A life ------------------------------------------------------------------------------------------------------- */
 
@@ -324,10 +325,14 @@ gboolean record_take(Record *record, const char *run_id, const char *owner, cons
   g_auto(Life) life = {0};
   const char *cause = NULL;
   pthread_mutex_lock(&record->lock);
+  g_autoptr(JsonObject) seals = record_seals(record, run_id);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = examine(record, run_id, &life, approvals, &cause, &refusal);
+  }
+  if (code == SQLITE_OK && !refusal) {
+    code = record_insert_seals(record, run_id, seals);
   }
   if (code == SQLITE_OK && !refusal) {
     code = take_run(record, run_id, &life, approvals, owner, trace_id, lease_seconds, cause);
@@ -369,6 +374,7 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
   g_auto(Life) life = {0};
   gboolean changed = FALSE;
   pthread_mutex_lock(&record->lock);
+  g_autoptr(JsonObject) seals = record_seals(record, run_id);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
@@ -376,7 +382,10 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
   }
   if (code == SQLITE_OK && !has_ended(life.status)) {
     changed = TRUE;
-    code = put_error(record, life.number, reason);
+    code = record_insert_seals(record, run_id, seals);
+    if (code == SQLITE_OK) {
+      code = put_error(record, life.number, reason);
+    }
     if (code == SQLITE_OK) {
       code = record_end_within(record, run_id, status, life.status, reason);
     }

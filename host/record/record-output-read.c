@@ -206,6 +206,7 @@ static int find_in_run(Record *record, gint64 run, const Command *command, int s
                        Source *source) {
   int code = record_output_find(record, run, command->execution_id, stream, &source->number);
   source->facts.written = command->written[stream - 1];
+  source->facts.ended = command->ended != 0;
   if (code == SQLITE_OK && source->number != 0) {
     return chunks_end(record, source->number, &source->facts.kept);
   }

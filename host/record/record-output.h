@@ -28,6 +28,7 @@ gboolean record_output_is_stored(const RecordOutput *output);
 JsonObject *record_output_finish(RecordOutput *output);
 
 typedef struct {
+  gboolean ended;  /* the command's end is on record */
   guint64 written; /* bytes that the command printed; 0 where it has not ended */
   guint64 kept;    /* of them in the record */
   guint64 given;   /* by this call */

@@ -52,6 +52,9 @@ char *verify_output(Record *record, gint64 run, JsonObject *sealed) {
     g_autofree char *hex = digest_to_hex(digest);
     wrong = g_strcmp0(hex, json_get_text(sealed, "sha256")) == 0 ? NULL : "is altered";
   }
+  if (!wrong && json_get_text(sealed, "damaged")) {
+    wrong = "was damaged when its run was found interrupted";
+  }
   return wrong ? g_strdup_printf("the kept %s of %s %s", stream == 2 ? "stderr" : "stdout",
                                  execution_id, wrong)
                : NULL;

@@ -30,7 +30,7 @@ typedef struct {
   gint64 count;
   GArray *links;      /* of Link */
   char *last_status;  /* what the last event says, when that is run_ended */
-  JsonObject *sealed; /* array of {execution_id, stream, bytes, sha256} */
+  JsonObject *sealed; /* array of {execution_id, stream, bytes, sha256, damaged} */
   JsonObject *faults; /* borrowed */
 } Walk;
 
@@ -87,6 +87,7 @@ static void add_sealed(Walk *walk, JsonObject *metadata, int stream) {
   json_add_int(sealed, "stream", stream);
   json_add_int(sealed, "bytes", json_get_int(kept, "bytes", -1));
   json_add_text(sealed, "sha256", json_get_text(kept, "sha256"));
+  json_add_text(sealed, "damaged", json_get_text(kept, "damaged"));
   json_object_array_add(walk->sealed, sealed);
 }
 
@@ -96,7 +97,8 @@ static void read_facts(Walk *walk, sqlite3_stmt *statement, const char *type) {
   gboolean ends = g_strcmp0(type, "run_ended") == 0;
   g_clear_pointer(&walk->last_status, g_free);
   if (!ends && g_strcmp0(type, "sandbox_exec_completed") != 0 &&
-      g_strcmp0(type, "sandbox_exec_failed") != 0) {
+      g_strcmp0(type, "sandbox_exec_failed") != 0 &&
+      g_strcmp0(type, "sandbox_output_sealed") != 0) {
     return;
   }
   if (record_read_json(statement, 3, &metadata)) {

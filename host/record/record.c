@@ -12,6 +12,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "record/record-chain.h"
+#include "record/record-seal.h"
 
 /* Longer than any honest writer holds the lock, even with a slow disk. */
 #define PATIENCE (30 * CLOCK_SECOND)
@@ -462,6 +463,20 @@ static int find_dead(Record *record, GPtrArray *ids) {
   return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
+static void free_seals(gpointer seals) {
+  json_object_put(seals);
+}
+
+/* Of each run what its commands had printed: read before the transaction, since it may be much. Owned. */
+static GHashTable *seals_of(Record *record, const GPtrArray *ids) {
+  GHashTable *seals = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_seals);
+  for (guint i = 0; i < ids->len; i++) {
+    const char *id = g_ptr_array_index(ids, i);
+    g_hash_table_insert(seals, g_strdup(id), record_seals(record, id));
+  }
+  return seals;
+}
+
 /* What cannot be marked now, with a full disk, is marked by the next who opens; reading must go
  * on. */
 static int mark_dead(Record *record) {
@@ -472,6 +487,7 @@ static int mark_dead(Record *record) {
   }
   g_autoptr(Row) row = row_new("run_interrupted", clock_wall(), NULL, NULL, NULL);
   row->metadata = "{\"cause\":\"process_gone\"}";
+  g_autoptr(GHashTable) seals = seals_of(record, ids);
   if (record_run_statement(record, STATEMENT_BEGIN) != SQLITE_OK) {
     return SQLITE_OK;
   }
@@ -479,7 +495,15 @@ static int mark_dead(Record *record) {
   g_ptr_array_set_size(ids, 0);
   code = find_dead(record, ids);
   for (guint i = 0; code == SQLITE_OK && i < ids->len; i++) {
-    code = end_run(record, g_ptr_array_index(ids, i), "interrupted", "running", row);
+    const char *id = g_ptr_array_index(ids, i);
+    gpointer events = NULL;
+    if (!g_hash_table_lookup_extended(seals, id, NULL, &events)) {
+      continue; /* it died just now, and is marked by the next who opens */
+    }
+    code = record_insert_seals(record, id, events);
+    if (code == SQLITE_OK) {
+      code = end_run(record, id, "interrupted", "running", row);
+    }
     if (code == SQLITE_NOTFOUND) { /* another process was first */
       code = SQLITE_OK;
     }

@@ -344,6 +344,16 @@ static gboolean end_execution(Build *build, JsonObject *event) {
   return TRUE;
 }
 
+/* What it had printed when its host was killed; its end is still not on record. */
+static gboolean add_seal(Build *build, JsonObject *event) {
+  const char *id = json_get_text(json_get(event, "metadata"), "execution_id");
+  OpenExecution *execution = id ? g_hash_table_lookup(build->executions, id) : NULL;
+  if (execution) {
+    add_execution_facts(execution->json, event);
+  }
+  return execution != NULL;
+}
+
 /* ---- The workspace --------------------------------------------------------------------------- */
 
 static gboolean add_sync(Build *build, JsonObject *event) {
@@ -379,6 +389,7 @@ static const struct {
     {"policy_decision_ask", add_decision},     {"policy_decision_deny", add_decision},
     {"sandbox_exec_started", start_execution}, {"sandbox_exec_completed", end_execution},
     {"sandbox_exec_failed", end_execution},    {"sandbox_workspace_sync", add_sync},
+    {"sandbox_output_sealed", add_seal},
 };
 
 gboolean build_add_to_call(Build *build, JsonObject *event) {

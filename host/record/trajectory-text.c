@@ -278,6 +278,16 @@ static void tell_command(GString *out, JsonObject *command) {
   }
 }
 
+/* What is there of a command whose end is not. */
+static void tell_sealed(GString *out, JsonObject *execution, const char *key, const char *stream) {
+  JsonObject *kept = json_get(execution, key);
+  if (!json_get_bool(kept, "complete", TRUE)) {
+    g_string_append_printf(out, "    %s, incomplete: ", stream);
+    append_value(out, json_get(kept, "bytes"));
+    g_string_append(out, " bytes were kept (--output prints them)\n");
+  }
+}
+
 static void tell_execution(GString *out, JsonObject *execution) {
   tell_command(out, json_get(execution, "command"));
   g_string_append(out, "    ");
@@ -300,6 +310,8 @@ static void tell_execution(GString *out, JsonObject *execution) {
   g_string_append_c(out, '\n');
   tell_output(out, execution, "stdout");
   tell_output(out, execution, "stderr");
+  tell_sealed(out, execution, "stdout_kept", "stdout");
+  tell_sealed(out, execution, "stderr_kept", "stderr");
 }
 
 static void tell_paths(GString *out, const char *what, JsonObject *paths) {

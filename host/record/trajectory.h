@@ -34,6 +34,8 @@
  *                        ended, signal, error, and stdout_kept, stderr_kept {bytes, sha256} where
  *                        the text does not hold it whole (record-output.h); P command, stdout,
  *                        stderr
+ * sandbox_output_sealed  M execution_id, and stdout_kept, stderr_kept {bytes, chunks, sha256, complete false,
+ *                        damaged (why)}: of a command whose end is not on record (record-seal.h)
  * sandbox_workspace_sync M sandbox_session_id, copied_in, written, skipped [{path, reason}]; once
  *                        for a call
  * sandbox_session_closed M sandbox_session_id, sandbox_ref, commands, duration_ms, lost, error

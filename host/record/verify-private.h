@@ -10,7 +10,7 @@ void verify_add_fault(JsonObject *faults, const char *key, gint64 number, const 
                       const char *detail);
 ChainText verify_text(sqlite3_stmt *statement, int column);
 
-/* Whether a kept output {execution_id, stream, bytes, sha256} is what was written; says what is wrong, owned, or
+/* Whether a kept output {execution_id, stream, bytes, sha256, damaged} is what was written; says what is wrong, owned, or
  * NULL. Ends in "missing" when it is not there. Under the lock. */
 char *verify_output(Record *record, gint64 run, JsonObject *sealed);
 

@@ -45,6 +45,8 @@ open=$(sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM runs WHERE 
 [ "$(sqlite3 "$SANDHOST_STATE_DIR/record.db" 'PRAGMA integrity_check')" = ok ] || fail "the record is damaged"
 interrupted=$(sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM runs WHERE status = 'interrupted'")
 [ "$interrupted" -gt 0 ] || fail "no run was hit"
+run "$sandhost" record verify
+want_exit 0
 echo "$rounds kills, $runs runs begun, $interrupted interrupted"
 run "$sandhost" exec -q -- 'echo alive'
 want_out alive

@@ -211,7 +211,7 @@ run "$sandhost" record verify
 want_exit 0
 want_in_out '5 runs whole, 0 damaged, 0 not chained (older than the chains), 1 pruned'
 run "$sandhost" runs
-want_err "sandhost: 1 older runs were removed after their run_retention_days, the last on $(date -u +%F)"
+want_in_err "sandhost: 1 older runs were removed after their run_retention_days, the last on 2"
 run "$sandhost" runs --limit 2
 want_err ''
 
@@ -231,10 +231,24 @@ want_exit 0
 want_in_out 'line 1
 line 2
 '
+kept=$(wc -c <.out)
+want_err "sandhost: incomplete: the end of the command is not on record; $kept bytes of what it printed are"
+sum=$(sha256sum <.out)
+run "$sandhost" show --events --json --type sandbox_output_sealed
+[ "$(wc -l <<<"$out")" = 1 ] || fail "not one event that seals"
+want_json "$kept" metadata stdout_kept bytes
+want_json "${sum%% *}" metadata stdout_kept sha256
+want_json false metadata stdout_kept complete
+run "$sandhost" show
+want_in_out "stdout, incomplete: $kept bytes were kept"
 run "$sandhost" record verify
 want_exit 0
 run "$sandhost" runs --status interrupted --json
 want_json interrupted 0 status
+sqlite3 "$SANDHOST_STATE_DIR/record.db" "UPDATE output_chunks SET data = x'00'"
+run "$sandhost" record verify
+want_exit 1
+want_in_out 'is altered)'
 
 # ---- A full disk ----
 mkdir small
