@@ -46,11 +46,6 @@ typedef enum {
   STATEMENT_ORPHANS,
   STATEMENT_PRUNABLE,
   STATEMENT_INSERT_PRUNED,
-  STATEMENT_PRUNE_CHUNKS,
-  STATEMENT_PRUNE_OUTPUTS,
-  STATEMENT_PRUNE_EVENTS,
-  STATEMENT_PRUNE_CHAIN,
-  STATEMENT_PRUNE_RUN,
   STATEMENT_COUNT,
 } StatementId;
 
@@ -93,9 +88,6 @@ int record_end_within(Record *record, const char *run_id, const char *status, co
                       const char *reason);
 /* In lives.c, for record_begin_life: the life of a run whose row has just been made. */
 int record_insert_life(Record *record, const char *run_id, const RecordLife *life, gint64 at);
-/* In record-prune.c, within a transaction: takes the run out, but for what the chains need of it.
- * *ret_gone is FALSE when it is one that stays. */
-int record_remove_run(Record *record, gint64 number, gboolean *ret_gone);
 /* The text must live until the statement is given back. NULL text: null. */
 void record_bind_text(sqlite3_stmt *statement, int index, const char *text);
 

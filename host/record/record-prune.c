@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record-prune.c: one transaction for each run, so that nobody waits long; then the file gets smaller. */
+/* record-prune.c: run by run, in short transactions, so that nobody waits long; then the file gets smaller. */
 #include "record/record-prune.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-#include "record/record-private.h"
+#include "record/record-remove.h"
 
 #define PATIENCE (30 * CLOCK_SECOND)
 /* Pages given back in one transaction. */
@@ -66,37 +66,39 @@ static int read_used(Record *record, gint64 *ret_bytes) {
 
 /* ---- One run -------------------------------------------------------------------------------------- */
 
-int record_remove_run(Record *record, gint64 number, gboolean *ret_gone) {
-  static const StatementId PARTS[] = {STATEMENT_PRUNE_CHUNKS, STATEMENT_PRUNE_OUTPUTS,
-                                      STATEMENT_PRUNE_EVENTS, STATEMENT_PRUNE_CHAIN,
-                                      STATEMENT_PRUNE_RUN};
-  int code = SQLITE_OK;
-  sqlite3_stmt *statement = record_statement(record, STATEMENT_INSERT_PRUNED, &code);
-  if (!statement) {
-    return code;
+/* Within the one transaction of a dry run. */
+static int remove_for_show(Record *record, gint64 number, gboolean *ret_gone) {
+  int code = record_remove_run(record, number, ret_gone);
+  gboolean more = *ret_gone;
+  while (code == SQLITE_OK && more) {
+    code = record_sweep(record, &more);
   }
-  sqlite3_bind_int64(statement, 1, number);
-  sqlite3_bind_int64(statement, 2, clock_wall());
-  code = record_finish(statement);
-  *ret_gone = code == SQLITE_OK && sqlite3_changes(record->db) > 0;
-  for (gsize i = 0; *ret_gone && code == SQLITE_OK && i < G_N_ELEMENTS(PARTS); i++) {
-    if ((statement = record_statement(record, PARTS[i], &code))) {
-      sqlite3_bind_int64(statement, 1, number);
-      code = record_finish(statement);
+  return code;
+}
+
+/* What removed runs left, also those that an earlier process removed: a transaction for each piece, so that whoever
+ * else writes gets its turn. */
+static int sweep(Record *record) {
+  int code = SQLITE_OK;
+  gboolean more = TRUE;
+  while (code == SQLITE_OK && more) {
+    code = record_run_statement(record, STATEMENT_BEGIN);
+    if (code == SQLITE_OK) {
+      code = record_settle(record, record_sweep(record, &more));
     }
   }
   return code;
 }
 
-static int remove_one(Record *record, const Candidate *candidate, gboolean dry,
-                      gboolean *ret_gone) {
+static int remove_one(Record *record, gint64 number, gboolean dry, gboolean *ret_gone) {
   if (dry) {
-    return record_remove_run(record, candidate->number, ret_gone);
+    return remove_for_show(record, number, ret_gone);
   }
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  return code == SQLITE_OK
-             ? record_settle(record, record_remove_run(record, candidate->number, ret_gone))
-             : code;
+  if (code == SQLITE_OK) {
+    code = record_settle(record, record_remove_run(record, number, ret_gone));
+  }
+  return code == SQLITE_OK ? sweep(record) : code;
 }
 
 /* ---- All of them ------------------------------------------------------------------------------------ */
@@ -127,13 +129,18 @@ static int remove_all(Record *record, const PruneRequest *request, const GPtrArr
     if (!may_go(request, candidate, *used)) {
       continue;
     }
-    code = remove_one(record, candidate, request->dry_run, &gone);
+    code = remove_one(record, candidate->number, request->dry_run, &gone);
     if (code == SQLITE_OK && gone) {
       tell_run(candidate, runs);
       code = read_used(record, used);
     }
   }
   return code;
+}
+
+static gboolean has_unused(Record *record) {
+  gint64 unused = 0;
+  return read_number(record, "PRAGMA freelist_count", &unused) == SQLITE_OK && unused > 0;
 }
 
 /* A file that cannot give pages back one by one is written anew, and then can. */
@@ -165,7 +172,10 @@ static int prune(Record *record, const PruneRequest *request, JsonObject *runs, 
                  gint64 *ret_after) {
   g_autoptr(GPtrArray) candidates = g_ptr_array_new_with_free_func((GDestroyNotify)candidate_free);
   int code = read_used(record, ret_before);
-  *ret_after = *ret_before;
+  if (code == SQLITE_OK && !request->dry_run) {
+    code = sweep(record);
+  }
+  code = code == SQLITE_OK ? read_used(record, ret_after) : code;
   if (code == SQLITE_OK && request->dry_run) {
     code = record_run_statement(record, STATEMENT_BEGIN);
   }
@@ -186,13 +196,14 @@ JsonObject *record_prune(Record *record, const PruneRequest *request, GError **e
   JsonObject *runs = json_object_new_array();
   json_add_take(result, "runs", runs);
   pthread_mutex_lock(&record->lock);
+  record_removal_begin(record);
   int code = prune(record, request, runs, &before, &after);
+  record_removal_end(record);
   if (code != SQLITE_OK) {
     record_fail(record, "prune", code, error);
   }
-  int shrunk = code == SQLITE_OK && !request->dry_run && json_object_array_length(runs) > 0
-                   ? shrink(record)
-                   : SQLITE_OK;
+  int shrunk =
+      code == SQLITE_OK && !request->dry_run && has_unused(record) ? shrink(record) : SQLITE_OK;
   pthread_mutex_unlock(&record->lock);
   json_add_int(result, "bytes_before", before);
   json_add_int(result, "bytes_after", after);

@@ -7,7 +7,7 @@
 #include "record/record-retention.h"
 
 #include "base/clock.h"
-#include "record/record-private.h"
+#include "record/record-remove.h"
 
 #define DAY (86400 * CLOCK_SECOND)
 /* Pages given back in one transaction. */
@@ -74,11 +74,15 @@ static gboolean claim(const Work *work) {
   return ours;
 }
 
+/* What is left is gone on with soon, and not by each of many that come at once. */
 static void give_back_stamp(const Work *work) {
   Record *record = work->record;
   pthread_mutex_lock(&record->lock);
   record->patience = MAX(work->deadline, clock_now() + 20 * CLOCK_MILLISECOND);
-  run_once(record, "UPDATE retention SET looked_at = 0 WHERE looked_at = ?1", work->request->now);
+  run_once(
+      record,
+      "UPDATE retention SET looked_at = ?1 - 86400000000000 + 10000000000 WHERE looked_at = ?1",
+      work->request->now);
   pthread_mutex_unlock(&record->lock);
 }
 
@@ -105,40 +109,47 @@ static int find_oldest(const Work *work, gint64 *ret_number) {
   return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* Found and removed where nobody else writes, so that it is still what it was. */
 static int remove_oldest(const Work *work, gboolean *ret_gone) {
-  Record *record = work->record;
   gint64 number = 0;
+  int code = find_oldest(work, &number);
+  if (code == SQLITE_OK && number > 0) {
+    code = record_remove_run(work->record, number, ret_gone);
+  }
+  return code == SQLITE_OK && *ret_gone
+             ? run_once(work->record, "UPDATE retention SET removed = removed + 1, removed_at = ?1",
+                        work->request->now)
+             : code;
+}
+
+/* First what an earlier run left, so that little lies about that is not needed any more. A run is found and removed where
+ * nobody else writes, so that it is still what it was. */
+static int remove_piece(const Work *work, gboolean *ret_gone, gboolean *ret_more) {
+  Record *record = work->record;
+  record->patience = work->deadline;
   int code = sqlite3_exec(record->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
   if (code != SQLITE_OK) {
     return code;
   }
-  code = find_oldest(work, &number);
-  if (code == SQLITE_OK && number > 0) {
-    code = record_remove_run(record, number, ret_gone);
-  }
-  if (code == SQLITE_OK && *ret_gone) {
-    code = run_once(record, "UPDATE retention SET removed = removed + 1, removed_at = ?1",
-                    work->request->now);
-  }
-  if (code != SQLITE_OK || !*ret_gone) {
-    sqlite3_exec(record->db, "ROLLBACK", NULL, NULL, NULL);
-    return code;
+  code = record_sweep(record, ret_more);
+  if (code == SQLITE_OK && !*ret_more) {
+    code = remove_oldest(work, ret_gone);
+    *ret_more = *ret_gone;
   }
   return record_settle(record, code);
 }
 
 static void remove_runs(Work *work) {
-  gboolean gone = TRUE;
-  while (gone && !work->remains) {
-    gone = FALSE;
+  gboolean more = TRUE;
+  while (more && !work->remains) {
+    gboolean gone = FALSE;
+    more = FALSE;
     pthread_mutex_lock(&work->record->lock);
-    work->record->patience = work->deadline;
-    int code = remove_oldest(work, &gone);
+    record_removal_begin(work->record);
+    int code = remove_piece(work, &gone, &more);
+    record_removal_end(work->record);
     pthread_mutex_unlock(&work->record->lock);
-    gone = gone && code == SQLITE_OK;
-    work->removed += gone ? 1 : 0;
-    work->remains = code != SQLITE_OK || (gone && time_is_over(work));
+    work->removed += gone && code == SQLITE_OK ? 1 : 0;
+    work->remains = code != SQLITE_OK || (more && time_is_over(work));
   }
 }
 

@@ -11,18 +11,18 @@
 typedef struct {
   gint64 days; /* for how long whoever asks keeps a run */
   gint64 now;  /* nanoseconds since 1970 */
-  gint64 most; /* time that this may take, in nanoseconds; with 0 one run goes */
+  gint64
+      most; /* time that this may take, in nanoseconds; it may be over by one piece of work (record-remove.h) */
 } RetentionRequest;
 
 typedef enum {
-  RETENTION_NOT_DUE,    /* it was done today */
-  RETENTION_DONE,       /* nothing is left to do before tomorrow */
-  RETENTION_UNFINISHED, /* the time was over, or the record in use: the next who asks goes on */
+  RETENTION_NOT_DUE, /* it was done today */
+  RETENTION_DONE,    /* nothing is left to do before tomorrow */
+  RETENTION_UNFINISHED, /* the time was over, or the record in use: who asks ten seconds later goes on */
 } RetentionEnd;
 
 /* Removes runs that have ended, and are older than both what their own configuration says (RecordLife.keep_days) and
- * request->days; one transaction for each, and at least one, however long it takes. What they took in the file is given
- * back. Never a run that is running or waits. Of several that ask at once one does it. Cannot fail: what could not be
+ * request->days, in short transactions. What they took in the file is given back. Never a run that is running or waits. Of several that ask at once one does it. Cannot fail: what could not be
  * done now is left to a later day. ret_removed (may be NULL): number of runs. */
 RetentionEnd record_retain(Record *record, const RetentionRequest *request, guint *ret_removed);
 

@@ -53,7 +53,8 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
         "       (SELECT count(*) FROM events WHERE run = runs.number"
         "          AND type = 'sandbox_exec_started'"
         "          AND instr(coalesce(metadata, ''), '\"purpose\":\"workspace_sync\"') = 0)"
-        "  FROM runs WHERE (?1 IS NULL OR status = ?1) AND created_at >= ?2 ORDER BY number DESC",
+        "  FROM runs WHERE (?1 IS NULL OR status = ?1) AND created_at >= ?2"
+        "    AND (?3 IS NULL OR instr(header, ?3) > 0) ORDER BY number DESC",
     [STATEMENT_INSERT_OUTPUT] = "INSERT INTO outputs (run, execution_id, stream)"
                                 "  SELECT number, ?2, ?3 FROM runs WHERE run_id = ?1",
     [STATEMENT_INSERT_CHUNK] =
@@ -81,7 +82,8 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
         "SELECT number, run_id, 0, (SELECT link FROM chains WHERE run = number) FROM runs"
         " UNION ALL SELECT number, run_id, 1, link FROM pruned ORDER BY 1",
     [STATEMENT_ORPHANS] =
-        "SELECT DISTINCT run FROM events WHERE run NOT IN (SELECT number FROM runs)",
+        "SELECT DISTINCT run FROM events WHERE run NOT IN (SELECT number FROM runs)"
+        "  AND run NOT IN (SELECT run FROM discarded JOIN pruned ON number = run)",
     [STATEMENT_CHUNK] = "SELECT start, length, data FROM output_chunks"
                         "  WHERE output = ?1 AND start <= ?2 ORDER BY start DESC LIMIT 1",
     /* By when it ended, or began; never one that runs or waits, nor one of the newest ?1. */
@@ -95,11 +97,4 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
         "  SELECT number, run_id, status, created_at, ?2, c.link, c.count, c.head"
         "  FROM runs LEFT JOIN chains c ON c.run = number"
         "  WHERE number = ?1 AND status NOT IN (" RECORD_UNPRUNABLE ")",
-    [STATEMENT_PRUNE_CHUNKS] =
-        "DELETE FROM output_chunks WHERE output IN (SELECT number FROM outputs WHERE run = ?1)",
-    [STATEMENT_PRUNE_OUTPUTS] = "DELETE FROM outputs WHERE run = ?1",
-    [STATEMENT_PRUNE_EVENTS] = "DELETE FROM events WHERE run = ?1",
-    [STATEMENT_PRUNE_CHAIN] = "DELETE FROM chains WHERE run = ?1",
-    /* What else belongs to a run goes with it (ON DELETE CASCADE). */
-    [STATEMENT_PRUNE_RUN] = "DELETE FROM runs WHERE number = ?1",
 };

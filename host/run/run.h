@@ -42,8 +42,8 @@ JsonObject *run_waiting(Run *run);
 /* Whether the run was ended, or taken over, from outside, as far as it has been noticed; with look, the record is asked. */
 gboolean run_is_lost(Run *run, gboolean look);
 
-/* After the end of a run, when nothing else waits: what is old enough goes (record-retention.h). Takes a twentieth of a
- * second at most, once a day, unless one run alone takes longer. */
+/* After the end of a run, when nothing else waits: what is old enough goes (record-retention.h). Takes about a
+ * twentieth of a second, once a day, and every ten seconds as long as there is more to do. */
 void run_retain(const Harness *harness, Record *record);
 
 const char *run_id(const Run *run);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "record/approvals.h"
+#include "record/record-prune.h"
 #include "record/record-retention.h"
 #include "record/record-verify.h"
 
@@ -23,6 +24,17 @@ static void run_sql(const char *path, const char *sql) {
   sqlite3_exec(db, sql, NULL, NULL, &problem);
   g_assert_cmpstr(problem, ==, NULL);
   sqlite3_close(db);
+}
+
+static gint64 ask(const char *path, const char *sql) {
+  sqlite3 *db = NULL;
+  sqlite3_stmt *statement = NULL;
+  g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+  g_assert_cmpint(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), ==, SQLITE_OK);
+  gint64 number = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
+  return number;
 }
 
 /* A run that ended so many days ago; status NULL: that has not ended. */
@@ -124,20 +136,35 @@ static void test_once_a_day(Place *place, gconstpointer unused) {
   assert_retained(record, 30, now, LONG, RETENTION_DONE, 1);
 }
 
-/* Without any time, one goes at a time, and the next who asks goes on. */
+/* Without any time it takes many turns; what is there is whole at each. */
 static void test_goes_on(Place *place, gconstpointer unused) {
   (void)unused;
+  guint removed = 0;
+  guint turns = 0;
+  RetentionEnd end = RETENTION_UNFINISHED;
   g_autoptr(Record) record = open_record(place->path);
   write_run(place, record, "r1", 30, "completed", 33);
   write_run(place, record, "r2", 30, "completed", 32);
-  write_run(place, record, "r3", 30, "completed", 31);
+  write_run(place, record, "r3", 30, "completed", 29);
+  for (int i = 0; i < 100; i++) {
+    append_text(record, "r2", "b", NULL, NULL);
+  }
   gint64 now = clock_wall();
   assert_retained(record, 30, now, 0, RETENTION_UNFINISHED, 1);
+  assert_retained(record, 30, now + 9 * CLOCK_SECOND, 0, RETENTION_NOT_DUE, 0);
   assert_left(record, "r2 r3");
-  assert_retained(record, 30, now, 0, RETENTION_UNFINISHED, 1);
-  assert_retained(record, 30, now, LONG, RETENTION_DONE, 1);
+  for (removed = 1; end == RETENTION_UNFINISHED; turns++) {
+    guint count = 0;
+    now += 11 * CLOCK_SECOND;
+    const RetentionRequest request = {.days = 30, .now = now, .most = turns < 20 ? 0 : LONG};
+    end = record_retain(record, &request, &count);
+    removed += count;
+    assert_left(record, removed == 1 ? "r2 r3" : "r3");
+  }
+  g_assert_cmpint(end, ==, RETENTION_DONE);
+  g_assert_cmpuint(removed, ==, 2);
+  g_assert_cmpuint(turns, >=, 3);
   assert_retained(record, 30, now, LONG, RETENTION_NOT_DUE, 0);
-  assert_left(record, "");
 }
 
 /* A writer that holds the lock is not waited for; nothing is half done. */
@@ -168,14 +195,7 @@ static void test_pages_come_back(Place *place, gconstpointer unused) {
     end_run(record, id, "completed");
   }
   assert_retained(record, 30, clock_wall() + 31 * DAY, LONG, RETENTION_DONE, 20);
-  sqlite3 *db = NULL;
-  sqlite3_stmt *statement = NULL;
-  g_assert_cmpint(sqlite3_open(place->path, &db), ==, SQLITE_OK);
-  g_assert_cmpint(sqlite3_prepare_v2(db, "PRAGMA page_count", -1, &statement, NULL), ==, SQLITE_OK);
-  g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
-  g_assert_cmpint(sqlite3_column_int64(statement, 0), <, 60);
-  sqlite3_finalize(statement);
-  sqlite3_close(db);
+  g_assert_cmpint(ask(place->path, "PRAGMA page_count"), <, 60);
 }
 
 /* ---- Ten at once ------------------------------------------------------------------------------------------------ */
@@ -240,6 +260,53 @@ static void test_ten_processes(Place *place, gconstpointer unused) {
   record_close(record);
 }
 
+/* ---- What a removed run leaves -------------------------------------------------------------------------------- */
+
+/* A process that died between the two: what it left is no fault, and goes with the next. */
+static void test_swept_later(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(place, record, "r1", 30, "completed", 31);
+  run_sql(place->path, "INSERT INTO outputs VALUES (1, 1, 'exec_1', 1);"
+                       "INSERT INTO output_chunks VALUES (1, 0, 1, x'00'), (1, 1, 1, x'00')");
+  assert_retained(record, 30, clock_wall(), 0, RETENTION_UNFINISHED, 1);
+  g_assert_cmpint(ask(place->path, "SELECT count(*) FROM output_chunks"), ==, 2);
+  assert_left(record, "");
+  g_autoptr(JsonObject) result = record_prune(record, &(PruneRequest){.keep = 1}, NULL);
+  assert_json(json_get(result, "runs"), "[]");
+  g_assert_cmpint(ask(place->path, "SELECT count(*) FROM output_chunks"), ==, 0);
+  g_assert_cmpint(ask(place->path, "SELECT count(*) FROM events"), ==, 0);
+  g_assert_cmpint(ask(place->path, "SELECT count(*) FROM discarded"), ==, 0);
+}
+
+/* A mark at a run that is there takes nothing of it. */
+static void test_strange_mark(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(place, record, "r1", 30, "completed", 1);
+  run_sql(place->path, "INSERT INTO discarded VALUES (1), (77)");
+  assert_retained(record, 30, clock_wall(), LONG, RETENTION_DONE, 0);
+  assert_left(record, "r1");
+}
+
+/* Each row that speaks of a run goes with it. */
+static void test_nothing_dangles(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(place, record, "r1", 30, "completed", 31);
+  write_run(place, record, "r2", 30, "completed", 1);
+  run_sql(place->path,
+          "INSERT INTO approvals (run, approval_id, status, expires_at, content)"
+          "  VALUES (1, 'approval_1', 'used', 1, '{}'), (2, 'approval_2', 'used', 1, '{}')");
+  assert_retained(record, 30, clock_wall(), LONG, RETENTION_DONE, 1);
+  g_assert_cmpint(ask(place->path, "SELECT count(*) FROM pragma_foreign_key_check"), ==, 0);
+  g_assert_cmpint(ask(place->path, "SELECT count(*) FROM approvals"), ==, 1);
+  g_assert_cmpint(ask(place->path, "SELECT count(*) FROM lives"), ==, 1);
+  /* And the others are held as before. */
+  append_text(record, "r2", "a", NULL, NULL);
+  assert_left(record, "r2");
+}
+
 #define ADD(name, function)                                                                        \
   g_test_add("/record/retention/" name, Place, NULL, place_make, function, place_remove)
 
@@ -252,6 +319,9 @@ int main(int argc, char **argv) {
   ADD("goes-on", test_goes_on);
   ADD("busy", test_busy);
   ADD("pages-come-back", test_pages_come_back);
+  ADD("swept-later", test_swept_later);
+  ADD("strange-mark", test_strange_mark);
+  ADD("nothing-dangles", test_nothing_dangles);
   ADD("ten-processes", test_ten_processes);
   return g_test_run();
 }
