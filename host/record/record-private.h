@@ -95,6 +95,10 @@ void record_bind_text(sqlite3_stmt *statement, int index, const char *text);
 sqlite3_stmt *record_prepare(Record *record, const char *sql, int *ret_code);
 /* Runs it to its end and frees it. */
 int record_finish_once(sqlite3_stmt *statement);
+/* A statement for one use with the one parameter ?1; and one that answers with a number (0: with no row), and may have
+ * none. */
+int record_run_once(Record *record, const char *sql, gint64 number);
+int record_ask(Record *record, const char *sql, gint64 number, gint64 *ret_answer);
 /* What stands in a column; both owned, NULL where it is no JSON, and "" for null. */
 JsonObject *record_json_column(sqlite3_stmt *statement, int column);
 char *record_text_column(sqlite3_stmt *statement, int column);

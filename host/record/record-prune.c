@@ -40,24 +40,13 @@ static int find_candidates(Record *record, gint64 keep, GPtrArray *candidates) {
   return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int read_number(Record *record, const char *sql, gint64 *ret_number) {
-  sqlite3_stmt *statement = NULL;
-  int code = sqlite3_prepare_v2(record->db, sql, -1, &statement, NULL);
-  if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-    *ret_number = sqlite3_column_int64(statement, 0);
-    code = SQLITE_OK;
-  }
-  sqlite3_finalize(statement);
-  return code;
-}
-
 static int read_used(Record *record, gint64 *ret_bytes) {
   gint64 pages = 0;
   gint64 unused = 0;
   gint64 size = 0;
-  int code = read_number(record, "PRAGMA page_count", &pages);
-  code = code == SQLITE_OK ? read_number(record, "PRAGMA freelist_count", &unused) : code;
-  code = code == SQLITE_OK ? read_number(record, "PRAGMA page_size", &size) : code;
+  int code = record_ask(record, "PRAGMA page_count", 0, &pages);
+  code = code == SQLITE_OK ? record_ask(record, "PRAGMA freelist_count", 0, &unused) : code;
+  code = code == SQLITE_OK ? record_ask(record, "PRAGMA page_size", 0, &size) : code;
   if (code == SQLITE_OK) {
     *ret_bytes = (pages - unused) * size;
   }
@@ -140,7 +129,7 @@ static int remove_all(Record *record, const PruneRequest *request, const GPtrArr
 
 static gboolean has_unused(Record *record) {
   gint64 unused = 0;
-  return read_number(record, "PRAGMA freelist_count", &unused) == SQLITE_OK && unused > 0;
+  return record_ask(record, "PRAGMA freelist_count", 0, &unused) == SQLITE_OK && unused > 0;
 }
 
 /* A file that cannot give pages back one by one is written anew, and then can. */
@@ -148,18 +137,18 @@ static int shrink(Record *record) {
   gint64 mode = 0;
   gint64 unused = 0;
   gint64 before = 0;
-  int code = read_number(record, "PRAGMA auto_vacuum", &mode);
+  int code = record_ask(record, "PRAGMA auto_vacuum", 0, &mode);
   record->patience = clock_deadline(PATIENCE);
   if (code == SQLITE_OK && mode != 2) {
     code = sqlite3_exec(record->db, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", NULL, NULL, NULL);
   }
-  code = code == SQLITE_OK ? read_number(record, "PRAGMA freelist_count", &unused) : code;
+  code = code == SQLITE_OK ? record_ask(record, "PRAGMA freelist_count", 0, &unused) : code;
   while (code == SQLITE_OK && unused > 0 && unused != before) {
     before = unused;
     record->patience = clock_deadline(PATIENCE);
     code =
         sqlite3_exec(record->db, "PRAGMA incremental_vacuum(" PAGES_AT_ONCE ")", NULL, NULL, NULL);
-    code = code == SQLITE_OK ? read_number(record, "PRAGMA freelist_count", &unused) : code;
+    code = code == SQLITE_OK ? record_ask(record, "PRAGMA freelist_count", 0, &unused) : code;
   }
   if (code == SQLITE_OK) {
     record->patience = clock_deadline(CLOCK_SECOND); /* a reader may be there for long */

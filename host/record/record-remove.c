@@ -17,16 +17,6 @@ void record_removal_end(Record *record) {
   sqlite3_db_config(record->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
 }
 
-static int run_once(Record *record, const char *sql, gint64 number) {
-  int code = SQLITE_OK;
-  sqlite3_stmt *statement = record_prepare(record, sql, &code);
-  if (!statement) {
-    return code;
-  }
-  sqlite3_bind_int64(statement, 1, number);
-  return record_finish_once(statement);
-}
-
 /* ---- The run -------------------------------------------------------------------------------------------------------- */
 
 /* The tables whose rows belong to a run (ON DELETE CASCADE, which does nothing while foreign keys are off), as
@@ -54,7 +44,7 @@ static int remove_dependents(Record *record, gint64 number) {
   g_autoptr(GPtrArray) statements = g_ptr_array_new_with_free_func(g_free);
   int code = list_dependents(record, statements);
   for (guint i = 0; code == SQLITE_OK && i < statements->len; i++) {
-    code = run_once(record, g_ptr_array_index(statements, i), number);
+    code = record_run_once(record, g_ptr_array_index(statements, i), number);
   }
   return code;
 }
@@ -82,7 +72,7 @@ int record_remove_run(Record *record, gint64 number, gboolean *ret_gone) {
     code = remove_dependents(record, number);
   }
   for (gsize i = 0; *ret_gone && code == SQLITE_OK && i < G_N_ELEMENTS(PARTS); i++) {
-    code = run_once(record, PARTS[i], number);
+    code = record_run_once(record, PARTS[i], number);
   }
   return code;
 }
@@ -124,7 +114,7 @@ static int sweep_some(Record *record, gboolean *ret_more) {
   *ret_more = code == SQLITE_OK && run != 0;
   for (gsize i = there ? G_N_ELEMENTS(STEPS) - 1 : 0;
        *ret_more && code == SQLITE_OK && changes == 0 && i < G_N_ELEMENTS(STEPS); i++) {
-    code = run_once(record, STEPS[i], run);
+    code = record_run_once(record, STEPS[i], run);
     changes = sqlite3_changes(record->db);
   }
   return code;

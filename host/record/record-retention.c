@@ -25,33 +25,6 @@ static gboolean time_is_over(const Work *work) {
   return clock_now() >= work->deadline;
 }
 
-/* With the one number that is bound. */
-static int run_once(Record *record, const char *sql, gint64 number) {
-  int code = SQLITE_OK;
-  sqlite3_stmt *statement = record_prepare(record, sql, &code);
-  if (!statement) {
-    return code;
-  }
-  sqlite3_bind_int64(statement, 1, number);
-  return record_finish_once(statement);
-}
-
-/* *ret_number is 0 where there is no row. */
-static int read_number(Record *record, const char *sql, gint64 bound, gint64 *ret_number) {
-  int code = SQLITE_OK;
-  sqlite3_stmt *statement = record_prepare(record, sql, &code);
-  if (!statement) {
-    return code;
-  }
-  if (sqlite3_bind_parameter_count(statement) > 0) {
-    sqlite3_bind_int64(statement, 1, bound);
-  }
-  code = sqlite3_step(statement);
-  *ret_number = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-  sqlite3_finalize(statement);
-  return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
-}
-
 /* ---- The stamp -------------------------------------------------------------------------------------------------- */
 
 /* A clock that was wrong once must not put it off for years: a stamp of the future is none. */
@@ -64,10 +37,10 @@ static gboolean claim(const Work *work) {
   gboolean ours = FALSE;
   pthread_mutex_lock(&record->lock);
   record->patience = work->deadline;
-  int code = read_number(record, "SELECT 1 FROM retention WHERE " IS_DUE, work->request->now, &due);
+  int code = record_ask(record, "SELECT 1 FROM retention WHERE " IS_DUE, work->request->now, &due);
   if (code == SQLITE_OK && due) {
-    code =
-        run_once(record, "UPDATE retention SET looked_at = ?1 WHERE " IS_DUE, work->request->now);
+    code = record_run_once(record, "UPDATE retention SET looked_at = ?1 WHERE " IS_DUE,
+                           work->request->now);
     ours = code == SQLITE_OK && sqlite3_changes(record->db) > 0;
   }
   pthread_mutex_unlock(&record->lock);
@@ -79,7 +52,7 @@ static void give_back_stamp(const Work *work) {
   Record *record = work->record;
   pthread_mutex_lock(&record->lock);
   record->patience = MAX(work->deadline, clock_now() + 20 * CLOCK_MILLISECOND);
-  run_once(
+  record_run_once(
       record,
       "UPDATE retention SET looked_at = ?1 - 86400000000000 + 10000000000 WHERE looked_at = ?1",
       work->request->now);
@@ -116,8 +89,9 @@ static int remove_oldest(const Work *work, gboolean *ret_gone) {
     code = record_remove_run(work->record, number, ret_gone);
   }
   return code == SQLITE_OK && *ret_gone
-             ? run_once(work->record, "UPDATE retention SET removed = removed + 1, removed_at = ?1",
-                        work->request->now)
+             ? record_run_once(work->record,
+                               "UPDATE retention SET removed = removed + 1, removed_at = ?1",
+                               work->request->now)
              : code;
 }
 
@@ -159,11 +133,11 @@ static void remove_runs(Work *work) {
  * them, to be used again; record prune writes it anew. */
 static int shrink(Record *record, gint64 *ret_left) {
   gint64 mode = 0;
-  int code = read_number(record, "PRAGMA auto_vacuum", 0, &mode);
+  int code = record_ask(record, "PRAGMA auto_vacuum", 0, &mode);
   if (code == SQLITE_OK && mode == 2) {
     code =
         sqlite3_exec(record->db, "PRAGMA incremental_vacuum(" PAGES_AT_ONCE ")", NULL, NULL, NULL);
-    code = code == SQLITE_OK ? read_number(record, "PRAGMA freelist_count", 0, ret_left) : code;
+    code = code == SQLITE_OK ? record_ask(record, "PRAGMA freelist_count", 0, ret_left) : code;
   }
   return code;
 }
@@ -212,10 +186,10 @@ RetentionEnd record_retain(Record *record, const RetentionRequest *request, guin
 gboolean record_retention_facts(Record *record, RetentionFacts *ret_facts, GError **error) {
   RetentionFacts facts = {0};
   pthread_mutex_lock(&record->lock);
-  int code = read_number(record, "SELECT removed FROM retention", 0, &facts.removed);
+  int code = record_ask(record, "SELECT removed FROM retention", 0, &facts.removed);
   if (code == SQLITE_OK) {
     code =
-        read_number(record, "SELECT coalesce(removed_at, 0) FROM retention", 0, &facts.removed_at);
+        record_ask(record, "SELECT coalesce(removed_at, 0) FROM retention", 0, &facts.removed_at);
   }
   gboolean ok = code == SQLITE_OK || record_fail(record, "read", code, error);
   pthread_mutex_unlock(&record->lock);

@@ -18,6 +18,31 @@ int record_finish_once(sqlite3_stmt *statement) {
   return code == SQLITE_DONE || code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
+int record_run_once(Record *record, const char *sql, gint64 number) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_prepare(record, sql, &code);
+  if (!statement) {
+    return code;
+  }
+  sqlite3_bind_int64(statement, 1, number);
+  return record_finish_once(statement);
+}
+
+int record_ask(Record *record, const char *sql, gint64 number, gint64 *ret_answer) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_prepare(record, sql, &code);
+  if (!statement) {
+    return code;
+  }
+  if (sqlite3_bind_parameter_count(statement) > 0) {
+    sqlite3_bind_int64(statement, 1, number);
+  }
+  code = sqlite3_step(statement);
+  *ret_answer = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+  sqlite3_finalize(statement);
+  return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
 JsonObject *record_json_column(sqlite3_stmt *statement, int column) {
   const char *text = (const char *)sqlite3_column_text(statement, column);
   return text ? json_parse("the record", text, (gsize)sqlite3_column_bytes(statement, column), NULL)
