@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "api-linked.h"
 #include "base/json.h"
+#include "linked-provider.h"
 #include "sandhost.h"
 
 #define TEST_CONFIG(MORE)                                                                          \

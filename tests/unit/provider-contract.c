@@ -1,75 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* provider-contract.c: what a provider enforces against what a manifest asks for, word by word. */
+#include "linked-provider.h"
 #include "provider-testing.h"
 
 /* A provider that declares to enforce one thing that no manifest asks for, and so nothing. */
-static const struct sandhost_provider *bare_entry(const struct sandhost_host *host);
-
-static int32_t bare_open(struct sandhost_call *call, const struct sandhost_open *request,
-                         struct sandhost_instance **ret_instance) {
-  static int only;
-  (void)call;
-  (void)request;
-  *ret_instance = (struct sandhost_instance *)&only;
-  return SANDHOST_OK;
-}
-
-static void bare_close(struct sandhost_instance *instance) {
-  (void)instance;
-}
-
-static int32_t bare_create(struct sandhost_call *call, struct sandhost_instance *instance,
-                           const struct sandhost_create *request,
-                           struct sandhost_sandbox **ret_sandbox) {
-  (void)call;
-  (void)instance;
-  (void)request;
-  (void)ret_sandbox;
-  return SANDHOST_INTERNAL;
-}
-
-static int32_t bare_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                            const struct sandhost_execute *request,
-                            const struct sandhost_observer *observer,
-                            struct sandhost_result *ret_result) {
-  (void)call;
-  (void)sandbox;
-  (void)request;
-  (void)observer;
-  (void)ret_result;
-  return SANDHOST_INTERNAL;
-}
-
-static int32_t bare_read(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                         struct sandhost_path path, const struct sandhost_sink *sink) {
-  (void)call;
-  (void)sandbox;
-  (void)path;
-  (void)sink;
-  return SANDHOST_INTERNAL;
-}
-
-static int32_t bare_write(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                          struct sandhost_path path, uint32_t mode,
-                          const struct sandhost_source *source) {
-  (void)call;
-  (void)sandbox;
-  (void)path;
-  (void)mode;
-  (void)source;
-  return SANDHOST_INTERNAL;
-}
-
-static int32_t bare_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
-  (void)call;
-  (void)sandbox;
-  return SANDHOST_OK;
-}
-
-static void bare_release(struct sandhost_sandbox *sandbox) {
-  (void)sandbox;
-}
-
 static const struct sandhost_enforces bare_enforces[] = {
     {SANDHOST_SETTING_PIDS, SANDHOST_LEVEL_ENFORCED},
 };
@@ -80,11 +14,8 @@ static const struct sandhost_enforces net_enforces[] = {
 
 #define TABLE(NAME, ENFORCES)                                                                      \
   {                                                                                                \
-    .size = sizeof(struct sandhost_provider), .minor = SANDHOST_ABI_MINOR,                         \
-    .threads = SANDHOST_THREADS_PARALLEL, .name = (NAME), .version = "1", .summary = "for a test", \
-    .enforces = (ENFORCES), .enforces_count = G_N_ELEMENTS(ENFORCES), .open = bare_open,           \
-    .close = bare_close, .create = bare_create, .execute = bare_execute, .read_file = bare_read,   \
-    .write_file = bare_write, .terminate = bare_terminate, .release = bare_release,                \
+    LINKED_PROVIDER(NAME, "for a test"), .enforces = (ENFORCES),                                   \
+                                         .enforces_count = G_N_ELEMENTS(ENFORCES)                  \
   }
 
 static const struct sandhost_provider *bare_entry(const struct sandhost_host *host) {
