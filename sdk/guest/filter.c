@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.c: a list of system calls that are refused; all else is allowed, as tools of many kinds run here.
+ * filter.c: a filter of system calls from the list that the provider bubblewrap's is made from, too.
  *
  * It stands behind the filter that a container engine has, which engines of different age and configuration make of
  * different things: a socket to the machine's hypervisor and io_uring are open in many. The guest and its commands have
  * one user, so that the kernel lets a command change the guest's limits: that is refused here as well.
  */
 #include "filter.h"
+
+#include <sandhost/refused-calls-private.h>
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -29,86 +31,26 @@
 
 #ifdef OWN_MACHINE
 
-#define MOST 256
+#define MOST 320
 #define X32_BIT 0x40000000u
 #define REFUSE(number) (SECCOMP_RET_ERRNO | ((number)&SECCOMP_RET_DATA))
 /* The low half is all that the kernel looks at where an argument is an int; both machines have it first. */
 #define ARGUMENT(index) ((unsigned)(offsetof(struct seccomp_data, args) + 8u * (index)))
 #define HIGH_HALF 4u
 
-/* Newer than some headers; the same numbers on every machine. */
-#define NUMBER_IO_URING_SETUP 425
-#define NUMBER_IO_URING_ENTER 426
-#define NUMBER_IO_URING_REGISTER 427
-#define NUMBER_OPEN_TREE 428
-#define NUMBER_MOVE_MOUNT 429
-#define NUMBER_FSOPEN 430
-#define NUMBER_FSCONFIG 431
-#define NUMBER_FSMOUNT 432
-#define NUMBER_FSPICK 433
-#define NUMBER_CLONE3 435
-#define NUMBER_MOUNT_SETATTR 442
-#define NUMBER_QUOTACTL_FD 443
-#define NUMBER_OPEN_TREE_ATTR 467
+/* Steps of the rules that look at arguments. */
+#define OTHER_STEPS 160
 
-/* What no compiler, interpreter, version control or package manager needs. */
-static const unsigned REFUSED[] = {
-    /* keys belong to a user, not to a namespace */
-    SYS_keyctl,
-    SYS_add_key,
-    SYS_request_key,
-    /* a wide way into the kernel, for tracing and for speed */
-    SYS_bpf,
-    SYS_perf_event_open,
-    SYS_userfaultfd,
-    NUMBER_IO_URING_SETUP,
-    NUMBER_IO_URING_ENTER,
-    NUMBER_IO_URING_REGISTER,
-    /* files and mounts by other ways than paths */
-    SYS_open_by_handle_at,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    NUMBER_OPEN_TREE,
-    NUMBER_MOVE_MOUNT,
-    NUMBER_FSOPEN,
-    NUMBER_FSCONFIG,
-    NUMBER_FSMOUNT,
-    NUMBER_FSPICK,
-    NUMBER_MOUNT_SETATTR,
-    NUMBER_OPEN_TREE_ATTR,
-    SYS_quotactl,
-    NUMBER_QUOTACTL_FD,
-    SYS_setns,
-    /* the machine itself */
-    SYS_kexec_load,
-    SYS_init_module,
-    SYS_finit_module,
-    SYS_delete_module,
-    SYS_reboot,
-    SYS_swapon,
-    SYS_swapoff,
-    SYS_acct,
-    SYS_syslog,
-    SYS_settimeofday,
-    SYS_clock_settime,
-    SYS_sethostname,
-    SYS_setdomainname,
-    SYS_vhangup,
+#define CALL(NAME) SYS_##NAME,
+#define NUMBERED(NAME, NUMBER) NUMBER,
+static const unsigned REFUSED[] = {SANDHOST_REFUSED_CALLS(CALL) SANDHOST_REFUSED_NEW_CALLS(NUMBERED)
 #ifdef __x86_64__
-    SYS_kexec_file_load,
-    SYS_iopl,
-    SYS_ioperm,
-    SYS_modify_ldt,
-    SYS_uselib,
-    SYS__sysctl,
-    SYS_sysfs,
+                                       SANDHOST_REFUSED_OLD_CALLS(CALL)
 #endif
 };
 
-/* Two steps for each of them; the other rules have less than a hundred. */
-_Static_assert(2 * sizeof REFUSED / sizeof REFUSED[0] + 100 <= MOST, "room for every step");
+/* Two steps for each of them. */
+_Static_assert(2 * sizeof REFUSED / sizeof REFUSED[0] + OTHER_STEPS <= MOST, "room for every step");
 
 struct program {
   struct sock_filter steps[MOST];
@@ -135,14 +77,18 @@ static void end_if(struct program *program, unsigned value, unsigned action) {
   end(program, action);
 }
 
-/* Begins the rules of one call. The jump over them is set by call_end. */
-static unsigned short call_begin(struct program *program, unsigned number) {
-  load(program, offsetof(struct seccomp_data, nr));
-  step(program, BPF_JMP | BPF_JEQ | BPF_K, number, 0, 0);
+/* Begins the rules for what was loaded being value. The jump over them is set by case_end. */
+static unsigned short case_begin(struct program *program, unsigned value) {
+  step(program, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 0);
   return program->count;
 }
 
-static void call_end(struct program *program, unsigned short first) {
+static unsigned short call_begin(struct program *program, unsigned number) {
+  load(program, offsetof(struct seccomp_data, nr));
+  return case_begin(program, number);
+}
+
+static void case_end(struct program *program, unsigned short first) {
   end(program, SECCOMP_RET_ALLOW);
   program->steps[first - 1].jf = (unsigned char)(program->count - first);
 }
@@ -159,39 +105,52 @@ static void refuse_machines(struct program *program) {
 #endif
 }
 
-/* The flags of clone3 lie in memory, where a filter cannot look; libraries do without it. */
 static void refuse_calls(struct program *program) {
   load(program, offsetof(struct seccomp_data, nr));
-  end_if(program, NUMBER_CLONE3, REFUSE(ENOSYS));
+#define ABSENT(NAME, NUMBER) end_if(program, NUMBER, REFUSE(ENOSYS));
+  SANDHOST_ABSENT_NEW_CALLS(ABSENT)
   for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++) {
     end_if(program, REFUSED[i], REFUSE(EPERM));
   }
 }
 
-/* A family that is not here is told as one that the kernel does not have, which programs are used to. Other families,
- * like that of virtual machines, are not bound by a network namespace. Netlink is left for the list of network devices
- * only. */
+/* Goes on with the families of the internet only. */
+static void refuse_families(struct program *program) {
+  unsigned short netlink = case_begin(program, AF_NETLINK);
+  load(program, ARGUMENT(2));
+  step(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+  end(program, REFUSE(EPROTONOSUPPORT));
+  case_end(program, netlink);
+#define FAMILY(NAME)                                                                               \
+  if ((NAME) != AF_INET && (NAME) != AF_INET6) {                                                   \
+    end_if(program, NAME, SECCOMP_RET_ALLOW);                                                      \
+  }
+  SANDHOST_ALLOWED_FAMILIES(FAMILY)
+  step(program, BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0);
+  step(program, BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0);
+  end(program, REFUSE(EAFNOSUPPORT));
+}
+
 static void refuse_sockets(struct program *program, unsigned call) {
   unsigned short first = call_begin(program, call);
   load(program, ARGUMENT(0));
-  end_if(program, AF_UNIX, SECCOMP_RET_ALLOW);
-  end_if(program, AF_INET, SECCOMP_RET_ALLOW);
-  end_if(program, AF_INET6, SECCOMP_RET_ALLOW);
-  step(program, BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0);
-  end(program, REFUSE(EAFNOSUPPORT));
+  refuse_families(program);
+  load(program, ARGUMENT(1));
+  step(program, BPF_ALU | BPF_AND | BPF_K, SANDHOST_TYPE_BITS, 0, 0);
+#define TYPE(NAME, NUMBER) end_if(program, NUMBER, REFUSE(ESOCKTNOSUPPORT));
+  SANDHOST_REFUSED_TYPES(TYPE)
   load(program, ARGUMENT(2));
-  end_if(program, 0, SECCOMP_RET_ALLOW);
-  end(program, REFUSE(EPROTONOSUPPORT));
-  call_end(program, first);
+#define PROTOCOL(NAME, NUMBER) end_if(program, NUMBER, REFUSE(EPROTONOSUPPORT));
+  SANDHOST_REFUSED_PROTOCOLS(PROTOCOL)
+  case_end(program, first);
 }
 
-/* Typing into a terminal, and the menu of the console. */
-static void refuse_terminal(struct program *program) {
+static void refuse_requests(struct program *program) {
   unsigned short first = call_begin(program, SYS_ioctl);
   load(program, ARGUMENT(1));
-  end_if(program, TIOCSTI, REFUSE(EPERM));
-  end_if(program, TIOCLINUX, REFUSE(EPERM));
-  call_end(program, first);
+#define REQUEST(NAME) end_if(program, NAME, REFUSE(EPERM));
+  SANDHOST_REFUSED_REQUESTS(REQUEST)
+  case_end(program, first);
 }
 
 /* New user namespaces give capabilities over what they own, and with them most of the kernel's code. */
@@ -200,7 +159,7 @@ static void refuse_namespaces(struct program *program, unsigned call) {
   load(program, ARGUMENT(0));
   step(program, BPF_JMP | BPF_JSET | BPF_K, CLONE_NEWUSER, 0, 1);
   end(program, REFUSE(EPERM));
-  call_end(program, first);
+  case_end(program, first);
 }
 
 /* Limits of another process may be read, not set. */
@@ -214,7 +173,17 @@ static void refuse_limits(struct program *program) {
   load(program, ARGUMENT(2) + HIGH_HALF);
   step(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
   end(program, REFUSE(EPERM));
-  call_end(program, first);
+  case_end(program, first);
+}
+
+/* Engines allow some of them; which, depends on their age. */
+static void refuse_personalities(struct program *program) {
+  unsigned short first = call_begin(program, SYS_personality);
+  load(program, ARGUMENT(0));
+  end_if(program, SANDHOST_ASKED_PERSONALITY, SECCOMP_RET_ALLOW);
+  step(program, BPF_JMP | BPF_JSET | BPF_K, ~(unsigned)SANDHOST_ALLOWED_PERSONALITY_BITS, 0, 1);
+  end(program, REFUSE(EPERM));
+  case_end(program, first);
 }
 
 int filter_install(void) {
@@ -223,10 +192,11 @@ int filter_install(void) {
   refuse_calls(&program);
   refuse_sockets(&program, SYS_socket);
   refuse_sockets(&program, SYS_socketpair);
-  refuse_terminal(&program);
+  refuse_requests(&program);
   refuse_namespaces(&program, SYS_clone);
   refuse_namespaces(&program, SYS_unshare);
   refuse_limits(&program);
+  refuse_personalities(&program);
   end(&program, SECCOMP_RET_ALLOW);
 
   const struct sock_fprog whole = {.len = program.count, .filter = program.steps};

@@ -53,6 +53,8 @@ static void test_refused(void) {
   assert_call(&raw, ENOSYS, "%d, 0, 0", 435); /* clone3 */
   assert_call(&raw, EPERM, "%d, 0, %d, my $x = 'x'", SYS_ioctl, TIOCSTI);
   assert_call(&raw, EPERM, "%d, 0, %d, my $x = 'x'", SYS_ioctl, TIOCLINUX);
+  assert_call(&raw, EPERM, "%d, 0, %d, my $x = pack('i', 13)", SYS_ioctl, TIOCSETD);
+  assert_call(&raw, EPERM, "%d, 0x200, 0", SYS_fanotify_init);
   raw_end(&raw);
 }
 
@@ -69,6 +71,40 @@ static void test_sockets(void) {
   assert_call(&raw, EPROTONOSUPPORT, "%d, %d, 3, 16", SYS_socket, AF_NETLINK);
   assert_call(&raw, EAFNOSUPPORT, "%d, 40, 1, 0, my $x = '12345678'", SYS_socketpair);
   assert_call(&raw, 0, "%d, 1, 1, 0, my $x = '12345678'", SYS_socketpair);
+  raw_end(&raw);
+}
+
+/* Asking for one is enough to load its code, whatever the upper bits of an argument are. */
+static void test_rare_protocols(void) {
+  struct raw raw;
+  begin(&raw, TRUE);
+  const int families[] = {AF_INET, AF_INET6};
+  const int protocols[] = {33, 115, 132, 136, 256}; /* DCCP, L2TP, SCTP, UDP-Lite, SMC */
+  const int types[] = {4, 5, 6, 10, 6 | SOCK_CLOEXEC};
+  for (size_t i = 0; i < G_N_ELEMENTS(families); i++) {
+    for (size_t j = 0; j < G_N_ELEMENTS(protocols); j++) {
+      assert_call(&raw, EPROTONOSUPPORT, "%d, %d, 1, %d", SYS_socket, families[i], protocols[j]);
+      assert_call(&raw, EPROTONOSUPPORT, "%d, %d, 2, %d | (1 << 32)", SYS_socket, families[i],
+                  protocols[j]);
+    }
+    for (size_t j = 0; j < G_N_ELEMENTS(types); j++) {
+      assert_call(&raw, ESOCKTNOSUPPORT, "%d, %d, %d, 0", SYS_socket, families[i], types[j]);
+    }
+  }
+  assert_call(&raw, 0, "%d, %d, 5, 0", SYS_socket, AF_UNIX);
+  assert_call(&raw, 0, "%d, %d, 1, 6", SYS_socket, AF_INET);
+  assert_call(&raw, 0, "%d, %d, 2, 17", SYS_socket, AF_INET);
+  raw_end(&raw);
+}
+
+static void test_personalities(void) {
+  struct raw raw;
+  begin(&raw, TRUE);
+  assert_call(&raw, EPERM, "%d, 0x0400000", SYS_personality); /* READ_IMPLIES_EXEC */
+  assert_call(&raw, EPERM, "%d, 0x0440000", SYS_personality);
+  assert_call(&raw, EPERM, "%d, 3", SYS_personality);
+  assert_call(&raw, 0, "%d, 0x0040008", SYS_personality);
+  assert_call(&raw, 0, "%d, 0xffffffff", SYS_personality);
   raw_end(&raw);
 }
 
@@ -98,6 +134,8 @@ int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/guest/filter/refused", test_refused);
   g_test_add_func("/guest/filter/sockets", test_sockets);
+  g_test_add_func("/guest/filter/rare-protocols", test_rare_protocols);
+  g_test_add_func("/guest/filter/personalities", test_personalities);
   g_test_add_func("/guest/filter/limits-of-others", test_limits_of_others);
   g_test_add_func("/guest/filter/only-when-asked", test_only_when_asked);
   return g_test_run();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * make-filter.c: a list of what is refused; all else is allowed, as tools of many kinds run here.
+ * make-filter.c: a filter of system calls from the list that the guest's is made from, too.
  *
  * It runs when sandhost is built and writes the filter's program as C to stdout: to make it anew in each
  * process took as long as everything else that a sandbox needs of the provider.
  */
+
+#include <sandhost/refused-calls-private.h>
 
 #include <errno.h>
 #include <sched.h>
@@ -12,34 +14,37 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/personality.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LOW_HALF UINT64_C(0xffffffff) /* all that the kernel looks at where an argument is an int */
-/* Newer than some versions of the library; the same number on every machine. */
-#define NUMBER_OPEN_TREE_ATTR 467
 
-/* What no compiler, interpreter, version control or package manager needs. Debuggers keep ptrace, which
- * the guest is protected from by itself. */
-static const char *const refused[] = {
-    /* keys belong to a user, not to a namespace */
-    "keyctl", "add_key", "request_key",
-    /* a wide way into the kernel, for tracing and for speed */
-    "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
-    "io_uring_register",
-    /* files and mounts by other ways than paths */
-    "open_by_handle_at", "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree",
-    "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "quotactl",
-    "quotactl_fd", "setns",
-    /* the machine itself */
-    "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
-    "create_module", "reboot", "swapon", "swapoff", "acct", "syslog", "settimeofday", "stime",
-    "clock_settime", "clock_settime64", "sethostname", "setdomainname", "iopl", "ioperm", "vhangup",
-    /* remains of former times */
-    "modify_ldt", "vm86", "vm86old", "uselib", "sysfs", "_sysctl", "lookup_dcookie", "nfsservctl",
-    "get_kernel_syms", "query_module"};
+struct call {
+  const char *name;
+  int number; /* where the library is older than the call; 0: it knows all of them */
+};
+
+#define CALL(NAME) {#NAME, 0},
+#define NEW_CALL(NAME, NUMBER) {#NAME, NUMBER},
+static const struct call refused[] = {
+    SANDHOST_REFUSED_CALLS(CALL) SANDHOST_REFUSED_NEW_CALLS(NEW_CALL)
+        SANDHOST_REFUSED_OLD_CALLS(CALL)
+    /* of machines with 32 bits only, for which the guest has no filter */
+    {"umount", 0},
+    {"stime", 0},
+    {"clock_settime64", 0},
+    {"vm86", 0},
+    {"vm86old", 0}};
+static const struct call absent[] = {SANDHOST_ABSENT_NEW_CALLS(NEW_CALL)};
+
+#define VALUE(NAME) NAME,
+#define NUMBERED(NAME, NUMBER) NUMBER,
+static const unsigned int requests[] = {SANDHOST_REFUSED_REQUESTS(VALUE)};
+static const unsigned int families[] = {SANDHOST_ALLOWED_FAMILIES(VALUE) AF_NETLINK};
+static const unsigned int internets[] = {AF_INET, AF_INET6};
+static const unsigned int types[] = {SANDHOST_REFUSED_TYPES(NUMBERED)};
+static const unsigned int protocols[] = {SANDHOST_REFUSED_PROTOCOLS(NUMBERED)};
 
 /* Adds one rule; a call that this machine does not have needs none. */
 static int refuse(scmp_filter_ctx filter, int error, int call, unsigned int count,
@@ -56,39 +61,76 @@ static int refuse_if(scmp_filter_ctx filter, int error, int call, struct scmp_ar
   return refuse(filter, error, call, 1, &condition);
 }
 
-/* A family that is not here is told as one that the kernel does not have, which programs are used to.
- * Other families, like that of virtual machines, are not bound by a network namespace. Netlink is left
- * for the list of network devices only. */
-static int refuse_sockets(scmp_filter_ctx filter, int call) {
+static int refuse_calls(scmp_filter_ctx filter, int error, const struct call *calls, size_t count) {
+  int result = 0;
+  for (size_t i = 0; i < count && result == 0; i++) {
+    int call = seccomp_syscall_resolve_name(calls[i].name);
+    call = call == __NR_SCMP_ERROR && calls[i].number > 0 ? calls[i].number : call;
+    result = refuse(filter, error, call, 0, NULL);
+  }
+  return result;
+}
+
+static int is_family(unsigned int family) {
+  for (size_t i = 0; i < COUNT(families); i++) {
+    if (families[i] == family) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* Where a number has upper bits, it is greater than all families. */
+static int refuse_families(scmp_filter_ctx filter, int call) {
   const struct scmp_arg_cmp other_netlink[] = {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
                                                SCMP_A2(SCMP_CMP_NE, 0)};
   int error = refuse_if(filter, EAFNOSUPPORT, call, SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
   for (unsigned int family = 0; family < AF_NETLINK && error == 0; family++) {
-    if (family != AF_UNIX && family != AF_INET && family != AF_INET6) {
+    if (!is_family(family)) {
       error = refuse_if(filter, EAFNOSUPPORT, call, SCMP_A0(SCMP_CMP_EQ, family));
     }
   }
   return error ? error : refuse(filter, EPROTONOSUPPORT, call, COUNT(other_netlink), other_netlink);
 }
 
-/* Typing into a terminal, and the menu of the console. */
-static int refuse_terminal(scmp_filter_ctx filter) {
-  const int call = SCMP_SYS(ioctl);
-  int error =
-      refuse_if(filter, EPERM, call, SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, (uint64_t)TIOCSTI));
-  return error ? error
-               : refuse_if(filter, EPERM, call,
-                           SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, (uint64_t)TIOCLINUX));
+static int refuse_kinds(scmp_filter_ctx filter, int call, unsigned int family) {
+  int error = 0;
+  for (size_t i = 0; i < COUNT(types) && error == 0; i++) {
+    const struct scmp_arg_cmp kind[] = {SCMP_A0(SCMP_CMP_EQ, family),
+                                        SCMP_A1(SCMP_CMP_MASKED_EQ, SANDHOST_TYPE_BITS, types[i])};
+    error = refuse(filter, ESOCKTNOSUPPORT, call, COUNT(kind), kind);
+  }
+  for (size_t i = 0; i < COUNT(protocols) && error == 0; i++) {
+    const struct scmp_arg_cmp kind[] = {SCMP_A0(SCMP_CMP_EQ, family),
+                                        SCMP_A2(SCMP_CMP_MASKED_EQ, LOW_HALF, protocols[i])};
+    error = refuse(filter, EPROTONOSUPPORT, call, COUNT(kind), kind);
+  }
+  return error;
 }
 
-/* New user namespaces give capabilities over what they own, and with them most of the kernel's code.
- * The flags of clone3 lie in memory, where a filter cannot look; libc does without it. */
+static int refuse_sockets(scmp_filter_ctx filter, int call) {
+  int error = refuse_families(filter, call);
+  for (size_t i = 0; i < COUNT(internets) && error == 0; i++) {
+    error = refuse_kinds(filter, call, internets[i]);
+  }
+  return error;
+}
+
+static int refuse_requests(scmp_filter_ctx filter) {
+  int error = 0;
+  for (size_t i = 0; i < COUNT(requests) && error == 0; i++) {
+    error = refuse_if(filter, EPERM, SCMP_SYS(ioctl),
+                      SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, requests[i]));
+  }
+  return error;
+}
+
+/* New user namespaces give capabilities over what they own, and with them most of the kernel's code. */
 static int refuse_namespaces(scmp_filter_ctx filter) {
   const struct scmp_arg_cmp new_user =
       SCMP_A0(SCMP_CMP_MASKED_EQ, (uint64_t)CLONE_NEWUSER, (uint64_t)CLONE_NEWUSER);
   int error = refuse_if(filter, EPERM, SCMP_SYS(clone), new_user);
-  error = error ? error : refuse_if(filter, EPERM, SCMP_SYS(unshare), new_user);
-  return error ? error : refuse(filter, ENOSYS, SCMP_SYS(clone3), 0, NULL);
+  return error ? error : refuse_if(filter, EPERM, SCMP_SYS(unshare), new_user);
 }
 
 /* Limits of another process: the guest has the same user as its commands. */
@@ -98,14 +140,13 @@ static int refuse_limits(scmp_filter_ctx filter) {
 }
 
 /*
- * Personalities other than those of plain and of 32-bit names, with or without random addresses, as
- * debuggers and sanitizers use them. 0xffffffff asks for the present one and stays.
+ * Personalities with other than the good bits.
  *
  * Conditions cannot say "any of these bits, but not all". Going round all other bits, a value that has
  * some and lacks some has a bit whose successor it lacks; what has all others has to have the good ones.
  */
 static int refuse_personalities(scmp_filter_ctx filter) {
-  const uint64_t good = (uint64_t)PER_LINUX32 | (uint64_t)ADDR_NO_RANDOMIZE;
+  const uint64_t good = SANDHOST_ALLOWED_PERSONALITY_BITS;
   const int call = SCMP_SYS(personality);
   int error = 0;
   for (unsigned int i = 0; i < 32 && error == 0; i++) {
@@ -123,14 +164,11 @@ static int refuse_personalities(scmp_filter_ctx filter) {
 }
 
 static int fill(scmp_filter_ctx filter) {
-  int error = 0;
-  for (size_t i = 0; i < COUNT(refused) && error == 0; i++) {
-    error = refuse(filter, EPERM, seccomp_syscall_resolve_name(refused[i]), 0, NULL);
-  }
-  error = error ? error : refuse(filter, EPERM, NUMBER_OPEN_TREE_ATTR, 0, NULL);
+  int error = refuse_calls(filter, EPERM, refused, COUNT(refused));
+  error = error ? error : refuse_calls(filter, ENOSYS, absent, COUNT(absent));
   error = error ? error : refuse_sockets(filter, SCMP_SYS(socket));
   error = error ? error : refuse_sockets(filter, SCMP_SYS(socketpair));
-  error = error ? error : refuse_terminal(filter);
+  error = error ? error : refuse_requests(filter);
   error = error ? error : refuse_namespaces(filter);
   error = error ? error : refuse_limits(filter);
   return error ? error : refuse_personalities(filter);
