@@ -19,7 +19,10 @@
 
 enum belongs { UNKNOWN, INSIDE, OUTSIDE, BROKEN };
 
-#define MARK_FIELD 25 /* of /proc/PID/stat; the state is the third */
+/* Of /proc/PID/stat. */
+#define STATE_FIELD 3
+#define THREADS_FIELD 20
+#define MARK_FIELD 25
 
 struct process {
   struct tree_process facts;
@@ -35,12 +38,17 @@ struct snapshot {
   int settled; /* every process could be followed up to the top */
 };
 
-/* The mark, from the state on. */
-static uint64_t read_mark(const char *text) {
-  for (int field = 3; text && field < MARK_FIELD; field++) {
+/* A number, from the state on. */
+static uint64_t read_field(const char *text, int wanted) {
+  for (int field = STATE_FIELD; text && field < wanted; field++) {
     text = strchr(text + 1, ' ');
   }
   return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* The state is that of the first thread: when only that one has ended, the process goes on. */
+static int has_ended(const char *state) {
+  return (state[0] == 'Z' && read_field(state, THREADS_FIELD) <= 1) || state[0] == 'X';
 }
 
 static int read_stat(const char *name, struct process *ret_process) {
@@ -70,8 +78,8 @@ static int read_stat(const char *name, struct process *ret_process) {
   }
   *ret_process = (struct process){.facts = {.pid = (pid_t)strtol(name, NULL, 10),
                                             .parent = (pid_t)strtol(behind + 4, NULL, 10),
-                                            .mark = read_mark(behind + 2)},
-                                  .ended = behind[2] == 'Z' || behind[2] == 'X'};
+                                            .mark = read_field(behind + 2, MARK_FIELD)},
+                                  .ended = has_ended(behind + 2)};
   return 0;
 }
 

@@ -2,6 +2,11 @@
 /* guest-control.c: limits, cancels, stdin, flow control, and what a command leaves behind. */
 #include "guest-raw.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
 static void check_limit(const struct raw_answer *answer) {
@@ -39,6 +44,40 @@ static void test_limit_finds_the_tree(void) {
   pid_t escaped = raw_number(answer->out->str);
   g_assert_false(raw_is_alive(escaped));
   raw_end(&raw);
+}
+
+/* A process whose first thread has ended looks like a zombie, but goes on. */
+static void test_limit_ends_a_headless_process(void) {
+  struct raw raw;
+  g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+  g_autofree char *script = g_strdup_printf("setsid '%s' headless & sleep 1000", program);
+  raw_begin(&raw);
+  raw_execute(&raw, 1, (struct raw_command){.script = script, .limit = 1 * RAW_SECOND});
+  const struct raw_answer *answer = raw_wait(&raw, 1);
+  check_limit(answer);
+  pid_t headless = raw_number(answer->out->str);
+  for (int i = 0; kill(headless, 0) == 0; i++) {
+    g_assert_cmpint(i, <, RAW_PATIENCE);
+    g_usleep(1000);
+  }
+  raw_end(&raw);
+}
+
+static void *go_on(void *unused) {
+  (void)unused;
+  printf("%d\n", (int)getpid());
+  (void)fflush(stdout);
+  for (;;) {
+    pause();
+  }
+  return NULL;
+}
+
+static void be_headless(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, go_on, NULL) == 0) {
+    pthread_exit(NULL);
+  }
 }
 
 static void test_limit_ends_a_stopped_command(void) {
@@ -325,9 +364,14 @@ static void test_too_many(void) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "headless") == 0) {
+    be_headless();
+    return 1;
+  }
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/guest/control/limit", test_limit);
   g_test_add_func("/guest/control/limit-finds-the-tree", test_limit_finds_the_tree);
+  g_test_add_func("/guest/control/limit-headless", test_limit_ends_a_headless_process);
   g_test_add_func("/guest/control/limit-stopped", test_limit_ends_a_stopped_command);
   g_test_add_func("/guest/control/limit-growing-tree", test_limit_ends_a_growing_tree);
   g_test_add_func("/guest/control/limit-after-the-end", test_limit_after_the_end);
