@@ -80,6 +80,11 @@ static const char RUN[] =
     "printf '\\036%sE%s,%s\\036' \"$sandhost_n\" \"${sandhost_m##*X}\" \"$sandhost_s\" >&3\n"
     "printf '\\036%sE\\036' \"$sandhost_n\" >&4\n";
 
+/*
+ * Sets h to the mark of a process, empty where it has ended, and l to its facts from the state on. The name before them
+ * may hold anything, an end of a line as well. The state is that of the first thread: with that one ended and others
+ * running (field 20) the process goes on.
+ */
 #define READ_MARK                                                                                  \
   "mark_of() {\n"                                                                                  \
   "  h=\n"                                                                                         \
@@ -87,20 +92,26 @@ static const char RUN[] =
   "    [ \"$a$b$c\" != Maxresidentset ] || { h=$v; break; }\n"                                     \
   "  done 2>/dev/null <\"$1/limits\"\n"                                                            \
   "  l=\n"                                                                                         \
-  "  read -r l 2>/dev/null <\"$1/stat\"\n"                                                         \
+  "  while read -r a; do l=\"$l$a \"; done 2>/dev/null <\"$1/stat\"\n"                             \
   "  l=${l##*) }\n"                                                                                \
-  "  case $l in Z*|X*) h=;; esac\n"                                                                \
+  "  set -- $l\n"                                                                                  \
+  "  case $1 in X*) h=;; Z*) [ \"${18:-1}\" -gt 1 ] || h=;; esac\n"                                \
   "}\n"
 
 /*
  * Kills whatever bears the mark, again and again until a look finds nothing. A limit below all marks is that of a
  * process that lowered its own: whose it is cannot be known, so it goes too. Others' marks and processes without a
  * limit (the first process, the scripts) stay.
+ *
+ * Processes that each live for a moment and leave a successor can be elsewhere at every look. So a look counts only
+ * when no process began meanwhile, which the last number given out tells; otherwise everybody has to stand still for
+ * the next one, and then goes on, but for those that stood still before.
  */
 const char plain_script_kill[] = READ_MARK
     "m=$1 n=0\n"
     "own=$(ulimit -m)\n"
-    "while [ $n -lt 100 ]; do\n"
+    "newest() { w=; read -r a b c s w 2>/dev/null </proc/loadavg; }\n"
+    "look() {\n"
     "  found=\n"
     "  for d in /proc/[0-9]*; do\n"
     "    p=${d#/proc/}\n"
@@ -111,6 +122,25 @@ const char plain_script_kill[] = READ_MARK
     "      kill -9 \"$p\" 2>/dev/null && found=1\n"
     "    fi\n"
     "  done\n"
+    "}\n"
+    "look_at_all() {\n"
+    "  still=\" 1 $$ \"\n"
+    "  for d in /proc/[0-9]*; do\n"
+    "    mark_of \"$d\"\n"
+    "    case $l in T*|t*) still=\"$still${d#/proc/} \";; esac\n"
+    "  done\n"
+    "  kill -STOP -1 2>/dev/null\n"
+    "  look\n"
+    "  for d in /proc/[0-9]*; do\n"
+    "    case $still in *\" ${d#/proc/} \"*) ;; *) kill -CONT \"${d#/proc/}\" 2>/dev/null;; esac\n"
+    "  done\n"
+    "}\n"
+    "while [ $n -lt 100 ]; do\n"
+    "  newest\n"
+    "  before=$w\n"
+    "  look\n"
+    "  newest\n"
+    "  [ \"$found\" ] || [ \"$w\" = \"$before\" ] || look_at_all\n"
     "  [ \"$found\" ] || { echo clean; exit; }\n"
     "  n=$((n + 1))\n"
     "done\n"

@@ -55,6 +55,7 @@ inside() { # WORDS OF EXEC...
 }
 
 . "$attacks/session.bash"
+. "$attacks/parts.bash"
 
 said() { echo "$who: $*"; }
 
@@ -159,29 +160,8 @@ forged_frames() {
 processes() {
   fresh
   config '' '"pids_limit": 64'
-  session 20 'python3 - <<PY
-import os, time
-pids = []
-try:
-    while True:
-        pids.append(os.fork())
-        if pids[-1] == 0:
-            time.sleep(100)
-            os._exit(0)
-except OSError as error:
-    print(len(pids) < 64, error.errno)
-for pid in pids:
-    os.kill(pid, 9)
-PY' 'echo served' 'python3 - <<PY
-import threading, time
-count = 0
-try:
-    while True:
-        threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
-        count += 1
-except RuntimeError:
-    print(count < 64, flush=True)
-PY' 'echo served'
+  bring used_up.py
+  session 20 'python3 -B used_up.py processes' 'echo served' 'python3 -B used_up.py threads' 'echo served'
   answer 0 out $'True 11*'
   answer 1 out $'served*'
   answer 2 out $'True*'
@@ -189,44 +169,11 @@ PY' 'echo served'
   session 5 'for i in $(seq 80); do sleep 100 & done 2>/dev/null' 'sh -c "echo done; exit 7"' 'sh -c "echo done; exit 7"'
   answer 1 status error
   answer 2 status error
-  # A bomb that only ends with its limit; then zombies that nobody waits for, and ones left to the guest.
-  config '' '"pids_limit": 64'
+  # A bomb that only ends with its limit.
   session 3 'b() { b | b & }; b 2>/dev/null; sleep 60' 'true' 'echo served'
   answer 0 status error
   answer 2 out $'served*'
-  config ''
-  session 30 'python3 - <<PY
-import os
-made = 0
-try:
-    for _ in range(2000):
-        if os.fork() == 0:
-            os._exit(0)
-        made += 1
-except OSError as error:
-    print(made < 256, error.errno)
-PY' 'python3 - <<PY
-import os, time
-for _ in range(2000):
-    while True:
-        try:
-            pid = os.fork()
-            break
-        except BlockingIOError:
-            time.sleep(0.01)
-    if pid == 0:
-        try:
-            os.fork()
-        except BlockingIOError:
-            pass
-        os._exit(0)
-    os.waitpid(pid, 0)
-print("all")
-PY' 'grep -l "^State:.Z" /proc/[0-9]*/status | wc -l'
-  answer 0 out $'True 11*'
-  answer 1 out $'all*'
-  answer 2 out $'0*'
-  said "processes: bounded, zombies are taken away"
+  said "processes: bounded"
 }
 
 full_disks() {
@@ -262,18 +209,6 @@ print(\"had them all\")"' 'echo served' 'head -c 300m /dev/zero >/tmp/full; head
   answer 2 status error
   answer 3 out $'served*'
   said "memory: bounded"
-}
-
-output_flood() {
-  fresh
-  config ''
-  session 2 'yes flood' 'yes flood >&2 & yes flood' 'yes x | head -c 5000000; kill -9 $$' 'echo served'
-  answer 0 timed_out true
-  answer 0 message 'Command timed out after 2s'
-  answer 1 timed_out true
-  answer 2 exit 137
-  answer 3 out $'served*'
-  said "output: cut, and ends with the limit"
 }
 
 # ---- What is left behind -------------------------------------------------------------------------------------------------
@@ -434,8 +369,9 @@ a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))"
 
 all() {
   local part
-  for part in ${ATTACK_PARTS:-refused_attempts network_on host_terminal killed_keepers forged_frames processes full_disks \
-    memory output_flood left_processes left_files racing_links many_files remove_everything ordinary_work}; do
+  for part in ${ATTACK_PARTS:-refused_attempts network_on host_terminal killed_keepers forged_frames processes zombies \
+    hidden_processes starved_guest cancelled_bomb full_disks memory output_flood kernel_objects left_processes left_files \
+    hostile_workspace racing_links many_files remove_everything ordinary_work}; do
     $part
   done
   rm -rf "$work/outside" "$work/outside.txt"

@@ -11,6 +11,7 @@ as=()
 [ -z "$SANDHOST_SANITIZED" ] || skip "the attempts are about the sandbox, not the host's memory"
 limit() { timeout --kill-after 5 "$@"; } # a hang is a failure, too
 . "$attacks/session.bash"
+. "$attacks/parts.bash"
 engine_start --own docker
 engine_image python:test python
 
@@ -215,21 +216,10 @@ processes() {
   local number
   fresh
   config '' '"pids_limit": 64'
+  bring used_up.py
   session 4 'b() { b | b & }; b 2>/dev/null; exec sleep 60' 'echo served' \
-    'f() { f & f & wait; }; (sleep 0.3; f) 2>/dev/null & exec sleep 60' 'echo served' 'python3 - <<PY
-import os, time
-pids = []
-try:
-    while True:
-        pids.append(os.fork())
-        if pids[-1] == 0:
-            time.sleep(100)
-            os._exit(0)
-except OSError as error:
-    print(len(pids) < 64, error.errno)
-for pid in pids:
-    os.kill(pid, 9)
-PY' 'echo served'
+    'f() { f & f & wait; }; (sleep 0.3; f) 2>/dev/null & exec sleep 60' 'echo served' \
+    'python3 -B used_up.py processes' 'echo served' 'python3 -B used_up.py threads' 'echo served'
   answer 0 message 'Command timed out after 4s'
   answer 0 timed_out true
   answer 1 out $'served*'
@@ -237,6 +227,8 @@ PY' 'echo served'
   answer 3 out $'served*'
   answer 4 out $'True 11*'
   answer 5 out $'served*'
+  answer 6 out $'True*'
+  answer 7 out $'served*'
   # Processes that fill the sandbox and stay: what finds no room says so; that is no limit of time.
   session 6 'for i in $(seq 80); do sleep 7 & done 2>/dev/null' 'echo done' 'sleep 0; sh -c "echo done; exit 7"'
   for number in 1 2; do
@@ -244,40 +236,7 @@ PY' 'echo served'
     answer $number lost false
   done
   answer 2 status error
-  # Two thousand zombies: of a parent that waits for none, and orphans that the first process has to take.
-  config ''
-  session 30 'python3 - <<PY
-import os
-made = 0
-try:
-    for _ in range(2000):
-        if os.fork() == 0:
-            os._exit(0)
-        made += 1
-except OSError as error:
-    print(made < 256, error.errno)
-PY' 'python3 - <<PY
-import os, time
-for _ in range(2000):
-    while True:
-        try:
-            pid = os.fork()
-            break
-        except BlockingIOError:
-            time.sleep(0.01)
-    if pid == 0:
-        try:
-            os.fork()
-        except BlockingIOError:
-            pass
-        os._exit(0)
-    os.waitpid(pid, 0)
-print("all")
-PY' 'sleep 0.5; grep -l "^State:.Z" /proc/[0-9]*/status | wc -l'
-  answer 0 out $'True 11*'
-  answer 1 out $'all*'
-  answer 2 out $'0*'
-  said "processes: bounded, zombies are taken away"
+  said "processes: bounded"
 }
 
 full_disks() {
@@ -352,19 +311,6 @@ print(len(kept))"' 'echo served'
   said "memory: bounded, and told as what it is"
 }
 
-output_flood() {
-  fresh
-  config ''
-  session 2 'yes flood' 'yes flood >&2 & yes flood' 'yes x | head -c 5000000; kill -9 $$' 'echo served'
-  answer 0 timed_out true
-  answer 0 message 'Command timed out after 2s'
-  answer 1 timed_out true
-  answer 2 exit 137
-  answer 2 signal 9
-  answer 3 out $'served*'
-  said "output: cut, and ends with the limit"
-}
-
 # ---- What is removed and left ------------------------------------------------------------------------------------------
 
 remove_everything() {
@@ -408,8 +354,9 @@ for guest in ${ATTACK_GUESTS:-always never}; do
   inside -q -- true # fills the guest's volume, which stays
   want_exit 0
   holdings >"$work/before"
-  for part in ${ATTACK_PARTS:-refused_attempts killed_processes speaking_for_it processes full_disks memory output_flood \
-    remove_everything left_processes}; do
+  for part in ${ATTACK_PARTS:-refused_attempts killed_processes speaking_for_it processes zombies hidden_processes \
+    starved_guest cancelled_bomb full_disks memory output_flood kernel_objects hostile_workspace remove_everything \
+    left_processes}; do
     $part
     want_well "$part"
   done

@@ -13,9 +13,12 @@ session() { # SECONDS-PER-COMMAND COMMAND...
   out=$answers
   [ "$(wc -l <<<"$answers")" -eq $# ] || fail "$# commands, but not as many answers"
 }
+answer_of() { # NUMBER KEY
+  sed -n "$(($1 + 1))p" <<<"$answers" | python3 -c 'import json, sys; value = json.load(sys.stdin)[sys.argv[1]]
+print(value if isinstance(value, str) else json.dumps(value), end="")' "$2"
+}
 answer() { # NUMBER KEY VALUE
   local got
-  got=$(sed -n "$(($1 + 1))p" <<<"$answers" | python3 -c 'import json, sys; value = json.load(sys.stdin)[sys.argv[1]]
-print(value if isinstance(value, str) else json.dumps(value), end="")' "$2")
+  got=$(answer_of "$1" "$2")
   [[ $got == $3 ]] || fail "answer $1: $2 is '$got' instead of '$3'"
 }

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+# parts.bash: what a hostile command does to itself in any sandbox, and what has to come of it. Sourced by attack.sh and
+# docker-attack.sh, which set what session.bash says, and define fresh, config, inside and said.
+
+bring() { # FILE...: from this folder into the workspace
+  local file
+  for file in "$@"; do
+    cp "$attacks/$file" files/
+  done
+}
+
+# ---- Processes -----------------------------------------------------------------------------------------------------------
+
+# Two thousand, of a parent that waits for none, and orphans that the first process has to take.
+zombies() {
+  fresh
+  config ''
+  bring used_up.py
+  session 30 'python3 -B used_up.py zombies' 'python3 -B used_up.py orphans' 'sleep 0.5; grep -l "^State:.Z" /proc/[0-9]*/status | wc -l'
+  answer 0 out $'True 11*'
+  answer 1 out $'all*'
+  answer 2 out $'0*'
+  said "zombies are taken away"
+}
+
+# Whatever looks like a zombie, like the guest or like nobody's child goes with its command.
+hidden_processes() {
+  fresh
+  config ''
+  bring hidden.py
+  # First those that keep still, since a sandbox that is too lively may be ended as a whole.
+  session 4 'python3 -B hidden.py headless zombie lines first keeper reaper siblings' 'python3 -B hidden.py look' \
+    'python3 -B hidden.py' 'test ! -d /tmp/hidden || python3 -B hidden.py look' \
+    'kill -9 $PPID; exec python3 -B hidden.py' 'echo served'
+  answer 0 timed_out true
+  answer 1 out $'8 were tried; alive: none*'
+  answer 2 timed_out true
+  [[ $(answer_of 3 out) != *alive* ]] || answer 3 out $'12 were tried; alive: none*'
+  answer 4 status error
+  answer 5 out $'served*'
+  said "hidden processes: none outlives its limit"
+}
+
+# Commands have the guest's user, so they may make it wait for everybody else; they do not get more time by that.
+starved_guest() {
+  fresh
+  config ''
+  session 4 'python3 -c "
+import os
+for pid in [int(name) for name in os.listdir(\"/proc\") if name.isdigit()]:
+    for change in (lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+                   lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))):
+        try:
+            change()
+        except OSError:
+            pass
+for _ in range(4 * os.cpu_count()):
+    if os.fork() == 0:
+        break
+while True:
+    pass"' 'echo served'
+  answer 0 timed_out true
+  answer 0 message 'Command timed out after 4s'
+  answer 1 out $'served*'
+  said "a starved guest keeps the limit"
+}
+
+# Cancelled while it uses up whatever numbers of processes there are: all of it ends.
+cancelled_bomb() {
+  local mark=4$$ host tries
+  fresh
+  config '' '"pids_limit": 64'
+  for signal in INT TERM; do
+    "${as[@]}" "$sandhost" exec -q -y -c agent.json -w files -- \
+      "b() { (exec -a sleep-$mark sleep $mark) & b | b & }; b 2>/dev/null; echo going; while :; do sleep $mark; done" \
+      >"$work/bomb" 2>&1 </dev/null &
+    host=$!
+    for ((tries = 0; tries < 500; tries++)); do
+      ! grep -qs going "$work/bomb" || break
+      sleep 0.02
+    done
+    kill -$signal $host
+    for ((tries = 0; tries < 500; tries++)); do
+      kill -0 $host 2>/dev/null || break
+      sleep 0.02
+    done
+    ! kill -0 $host 2>/dev/null || fail "sandhost goes on 10 s after SIG$signal"
+    code=0
+    wait $host || code=$?
+    [ "$code" -ne 0 ] || fail "a run that was cancelled by SIG$signal is told as a success"
+    for ((tries = 0; tries < 100; tries++)); do
+      [ -n "$(pgrep -f "sleep.* $mark" || true)" ] || break
+      sleep 0.05
+    done
+    [ -z "$(pgrep -f "sleep.* $mark" || true)" ] || fail "processes outlived SIG$signal: $(pgrep -af "sleep.* $mark")"
+  done
+  said "a bomb that is cancelled leaves nothing"
+}
+
+# ---- Output --------------------------------------------------------------------------------------------------------------
+
+output_flood() {
+  fresh
+  config ''
+  session 2 'yes flood' 'yes flood >&2 & yes flood' 'yes x | head -c 5000000; kill -9 $$' 'echo served' \
+    'exec 5</proc/self/fd/1; cat <&5 >/dev/null & echo mine; sleep 0.2' 'echo served'
+  answer 0 timed_out true
+  answer 0 message 'Command timed out after 2s'
+  answer 1 timed_out true
+  answer 2 exit 137
+  answer 2 signal 9
+  answer 3 out $'served*'
+  # Who reads his own output takes it from himself only; without the guest, the words with his exit code are in it.
+  if [ "${guest:-always}" = always ]; then
+    answer 4 exit 0
+  else
+    answer 4 status error
+  fi
+  answer 5 out $'served*'
+  said "output: cut, and ends with the limit"
+}
+
+# ---- The working directory -----------------------------------------------------------------------------------------------
+
+# What commands put where the host's files go, and where the guest reads: nothing is followed, nothing waits.
+hostile_workspace() {
+  fresh
+  config ''
+  echo first >files/own.txt
+  mkdir files/folder
+  echo first >files/folder/inner.txt
+  [ ${#as[@]} -eq 0 ] || chown -R 12345:12345 files
+  session 20 'cat own.txt folder/inner.txt; rm -r own.txt folder; mkfifo own.txt; ln -s /tmp folder; echo outside >/tmp/inner.txt' \
+    'host: echo second >files/own.txt; echo second >files/folder/inner.txt' \
+    'cat own.txt folder/inner.txt; grep second /tmp/inner.txt 2>/dev/null' \
+    'rm -rf folder own.txt; mkdir -p own.txt/a; chmod 0 own.txt' \
+    'host: echo third >files/own.txt' 'echo served' \
+    'chmod -R u+rwx own.txt; rm -rf own.txt; mkfifo f1 f2; ln -s f1 l1; ln /etc/passwd hard 2>/dev/null; echo good >good.txt; ln good.txt hard3.txt' \
+    'python3 -c "
+import fcntl, os, signal, time
+fd = os.open(\"leased.txt\", os.O_CREAT | os.O_RDWR)
+os.write(fd, b\"x\")
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+fcntl.flock(fd, fcntl.LOCK_EX)
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+print(\"leased\", flush=True)
+time.sleep(100)" >/tmp/said 2>&1 & until grep -qs leased /tmp/said; do sleep 0.02; done' \
+    'echo after >after.txt' 'chmod 0 .; echo shut' 'echo not reached'
+  answer 0 out $'first\nfirst*'
+  answer 2 out $'second\nsecond' # in the place of what was there, and not through it
+  answer 5 out $'served*'
+  answer 8 exit 0
+  answer 9 out $'shut*'
+  answer 10 status error
+  want_file files/good.txt good
+  want_file files/hard3.txt good
+  want_file files/after.txt after
+  [ ! -e files/leased.txt ] || want_file files/leased.txt x
+  [ -z "$(find files ! -type f ! -type d)" ] || fail "more than files came back: $(find files ! -type f ! -type d)"
+  [ ! -e files/hard ] || fail "/etc/passwd came back"
+  said "a hostile working directory: nothing is followed, nothing waits"
+}
+
+# ---- What the kernel keeps -----------------------------------------------------------------------------------------------
+
+# One sandbox has all that it can have: it is served, and so is another one of the same user at the same time.
+kernel_objects() {
+  fresh
+  config ''
+  bring used_up.py
+  rm -rf beside
+  mkdir beside
+  [ ${#as[@]} -eq 0 ] || chown 12345:12345 beside
+  session 60 'python3 -B used_up.py objects' 'echo served; sh -c "exit 7"; echo $?' \
+    "host: '$sandhost' exec -q -y -c agent.json -w beside -- 'echo also served; echo back >back.txt'" \
+    'kill -9 -1; sleep 0.2; echo over' 'echo served again'
+  answer 0 exit 0
+  answer 0 out $'descriptors: E*'
+  answer 1 out $'served\n7*'
+  answer 2 out $'also served*'
+  answer 2 exit 0
+  want_file beside/back.txt back
+  answer 4 out $'served again*'
+  rm -rf beside
+  said "kernel objects: who has all of them harms nobody else"
+}
