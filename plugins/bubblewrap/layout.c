@@ -199,6 +199,9 @@ static void fill_tail(Layout *layout) {
     use_program_folder(layout, program_folders[i]);
   }
   add(tail, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", NULL);
+  /* Settings of namespaces, which belong to whoever made these: outside, that is the commands' own user. */
+  add(tail, "--ro-bind-try", "/proc/sys/kernel", "/proc/sys/kernel", "--ro-bind-try",
+      "/proc/sys/fs/mqueue", "/proc/sys/fs/mqueue", NULL);
   /* It lists the keys of the user, who is not another one for being in a namespace. */
   if (access("/proc/keys", F_OK) == 0) {
     add(tail, "--ro-bind", "/dev/null", "/proc/keys", NULL);

@@ -61,18 +61,63 @@ said() { echo "$who: $*"; }
 
 # ---- Attempts that have to be refused ------------------------------------------------------------------------------------
 
-refused_attempts() {
+refused_attempts() { # [SCRIPT EXPECTED]
+  local script=${1:-attempts} expected=${2:-expected}
   fresh
-  cp "$attacks"/{attempts,system}.py files/
-  run limit 300 "${as[@]}" "$python" "$attacks/outside.py" "$PWD" "$sandhost" exec -q -t 200 -w files -- \
-    'python3 -B attempts.py'
+  bring attempts.py system.py
+  [ "$script" = attempts ] || bring "$script.py"
+  run limit 300 "${as[@]}" "$python" "$attacks/outside.py" "$PWD" "$sandhost" exec -q -t 200 -w files -- "python3 -B $script.py"
   want_exit 0
   want_in_err 'reached from inside: nothing'
   [ -z "${ATTACK_VERBOSE:-}" ] || printf '%s\n' "$out"
   printf '%s\n' "$out" >"$work/attempts"
-  python3 "$attacks/judge.py" "$attacks/expected.txt" "$attacks/attempts.py" <"$work/attempts" >"$work/judged" ||
+  python3 "$attacks/judge.py" "$attacks/$expected.txt" "$attacks/$script.py" <"$work/attempts" >"$work/judged" ||
     fail "$(cat "$work/judged")"
-  said "$(cat "$work/judged")"
+  said "$script: $(cat "$work/judged")"
+}
+
+refused_tricks() { refused_attempts tricks expected-tricks; }
+
+# Another sandbox of the same user, at the same time.
+sandboxes_beside() {
+  local number=3$$ other tries
+  fresh
+  bring beside.py
+  rm -rf beside
+  cp -r files beside
+  [ ${#as[@]} -eq 0 ] || chown 12345:12345 beside
+  "${as[@]}" "$sandhost" exec -q -w beside -- "exec python3 -B beside.py be $number" >"$work/up" 2>&1 </dev/null &
+  other=$!
+  for ((tries = 0; tries < 500; tries++)); do
+    ! grep -qs up "$work/up" || break
+    sleep 0.02
+  done
+  grep -q up "$work/up" || fail "the other sandbox did not start: $(cat "$work/up")"
+  inside -q -- "exec python3 -B beside.py look $number"
+  kill $other
+  wait $other 2>/dev/null || true
+  want_exit 0
+  want_out $'files 0\nprocesses 0\nsockets False\nmemory False\nqueues False'
+  rm -rf beside
+  said "sandboxes beside each other: nothing of one is seen in the other"
+}
+
+racing_spy() {
+  fresh
+  config ''
+  bring system.py spy.py
+  python3 - >"$work/commands" <<'PY'
+import json
+print(json.dumps({"id": "spy", "command": "exec python3 -B spy.py", "timeout": 90}))
+for number in range(300):
+    print(json.dumps({"id": number, "command": "exec true" if number % 2 else "exec sleep 0.01", "timeout": 90}))
+print(json.dumps({"id": "over", "command": "sleep 2; touch /tmp/over", "timeout": 90}))
+PY
+  run_with "$(cat "$work/commands")"$'\n' limit 120 "${as[@]}" "$sandhost" session -w files --config agent.json --yes
+  want_exit 0
+  [ "$(grep -c '"status":"success"' <<<"$out")" -eq 302 ] || fail "not every command ended well"
+  grep '"id":"spy"' <<<"$out" | grep -qF '"stdout":"looked\n"' || fail "the spy: $(grep '"id":"spy"' <<<"$out")"
+  said "a spy that looks into commands as they begin sees their own output only"
 }
 
 # With the network on the sandbox is in the host's network namespace, with its ports and its abstract sockets: the manual
@@ -80,7 +125,7 @@ refused_attempts() {
 network_on() {
   fresh
   config '"network_policy": {"default": "allow"}'
-  cp "$attacks"/{attempts,system}.py files/
+  bring attempts.py system.py
   run limit 120 "${as[@]}" "$python" "$attacks/outside.py" "$PWD" --reached "$sandhost" exec -q -y --config agent.json -w files -- \
     'python3 -B attempts.py host_sockets odd_sockets see_variables host_ipc'
   want_exit 0
@@ -100,7 +145,7 @@ network_on() {
 host_terminal() {
   command -v script >/dev/null || { said "no script(1): not tried at a terminal" && return; }
   fresh
-  cp "$attacks"/{attempts,system}.py files/
+  bring attempts.py system.py
   echo '{"outside": "/nowhere", "key": "", "secret": "x"}' >files/facts.json
   run limit 60 "${as[@]}" script -qec "'$sandhost' exec -q -w files -- 'python3 -B attempts.py terminal see_descriptors'" /dev/null
   out=${out//$'\r'/}
@@ -369,7 +414,7 @@ a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))"
 
 all() {
   local part
-  for part in ${ATTACK_PARTS:-refused_attempts network_on host_terminal killed_keepers forged_frames processes zombies \
+  for part in ${ATTACK_PARTS:-refused_attempts refused_tricks sandboxes_beside racing_spy network_on host_terminal killed_keepers forged_frames processes zombies \
     hidden_processes starved_guest cancelled_bomb full_disks memory output_flood kernel_objects left_processes left_files \
     hostile_workspace racing_links many_files remove_everything ordinary_work}; do
     $part

@@ -99,7 +99,7 @@ try_attempts() { # SCRIPT EXPECTED NAMES EXCEPTIONS...
 refused_attempts() {
   fresh
   config ''
-  cp "$attacks"/{attempts,container,system}.py files/
+  bring attempts.py container.py tricks.py system.py
   # Another container of the same engine, at the same time.
   mkdir -p "$work/other"
   echo here >"$work/other/beside-86397.txt"
@@ -113,6 +113,7 @@ refused_attempts() {
   if [ "$guest" = always ]; then
     try_attempts attempts expected '' "$attacks/expected-docker.txt"
     try_attempts container expected-container ''
+    try_attempts tricks expected-tricks ''
   else
     # The filter of system calls is the guest's, and so is what its processes are protected with.
     try_attempts attempts expected \

@@ -110,12 +110,8 @@ output_flood() {
   answer 2 exit 137
   answer 2 signal 9
   answer 3 out $'served*'
-  # Who reads his own output takes it from himself only; without the guest, the words with his exit code are in it.
-  if [ "${guest:-always}" = always ]; then
-    answer 4 exit 0
-  else
-    answer 4 status error
-  fi
+  # Who reads his own output takes it from himself only; without the guest, the words with his exit code may be in it.
+  [ "${guest:-always}" != always ] || answer 4 exit 0
   answer 5 out $'served*'
   said "output: cut, and ends with the limit"
 }
