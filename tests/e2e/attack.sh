@@ -415,8 +415,8 @@ a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))"
 all() {
   local part
   for part in ${ATTACK_PARTS:-refused_attempts refused_tricks sandboxes_beside racing_spy network_on host_terminal killed_keepers forged_frames processes zombies \
-    hidden_processes starved_guest cancelled_bomb full_disks memory output_flood kernel_objects left_processes left_files \
-    hostile_workspace racing_links many_files remove_everything ordinary_work}; do
+    hidden_processes starved_guest cancelled_bomb full_disks memory kept_memory output_flood kernel_objects left_processes \
+    left_files hostile_workspace racing_links many_files remove_everything ordinary_work}; do
     $part
   done
   rm -rf "$work/outside" "$work/outside.txt"

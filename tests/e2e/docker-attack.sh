@@ -122,6 +122,7 @@ refused_attempts() {
     try_attempts container expected-container \
       engine_sockets,engine_network,control_groups,system_settings,masked_files,mounted_folders,etc_files,guest_file,other_containers \
       "$attacks/expected-plain.txt"
+    try_attempts tricks expected-tricks links_to_files,writable_proc
   fi
   kill -0 $other || fail "the other container ended"
   kill $other
@@ -356,7 +357,7 @@ for guest in ${ATTACK_GUESTS:-always never}; do
   want_exit 0
   holdings >"$work/before"
   for part in ${ATTACK_PARTS:-refused_attempts killed_processes speaking_for_it processes zombies hidden_processes \
-    starved_guest cancelled_bomb full_disks memory output_flood kernel_objects hostile_workspace remove_everything \
+    starved_guest cancelled_bomb full_disks memory kept_memory output_flood kernel_objects hostile_workspace remove_everything \
     left_processes}; do
     $part
     want_well "$part"

@@ -137,9 +137,11 @@ def ways_up():
 @attempt
 def links_to_files():
     os.chdir("/tmp")
-    for path in ("/etc/passwd", "/usr/bin/env", "/proc/self/exe", "/proc/1/exe"):
-        say("link " + path, outcome(os.link, path, "/tmp/linked"))
-    fd = os.open("/usr/bin/env", os.O_RDONLY)
+    program = os.path.realpath("/proc/self/exe")
+    for name, path in (("/etc/passwd", "/etc/passwd"), ("a program", program), ("/proc/self/exe", "/proc/self/exe"),
+                       ("/proc/1/exe", "/proc/1/exe")):
+        say("link " + name, outcome(os.link, path, "/tmp/linked"))
+    fd = os.open(program, os.O_RDONLY)
     say("link an open file", outcome(os.link, f"/proc/self/fd/{fd}", "/tmp/linked", follow_symlinks=True))
     for folder in ("/usr", "/etc", "/"):
         say("unnamed file in " + folder, outcome(lambda: os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)))
@@ -156,7 +158,10 @@ def writable_proc():
             folders[:] = [name for name in folders if not name.isdigit() and name not in ("self", "thread-self")]
         for name in names:
             path = os.path.join(folder, name)
-            # Pressure stall information may be subscribed to, by writing, in newer kernels.
+            # Pressure stall information may be subscribed to, by writing, in newer kernels; a device stands before what
+            # is hidden.
+            if not os.path.isfile(path):
+                continue
             if not path.startswith("/proc/pressure/") and opened(path, os.O_WRONLY) == "DONE":
                 found.append(path)
     say("files that open for writing", " ".join(found) or "none")

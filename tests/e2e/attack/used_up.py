@@ -69,6 +69,32 @@ def orphans():
     print("all")
 
 
+# ---- Memory that no process has; 400 MB at most, should there be no limit ----------------------------
+
+
+def shared_memory():
+    LIBC.shmat.restype = ctypes.c_void_p
+    for _ in range(40):
+        place = LIBC.shmat(LIBC.shmget(0, 10 << 20, 0o1600), None, 0)
+        ctypes.memset(place, 1, 10 << 20)
+    print("had it all")
+
+
+def anonymous_files():
+    for _ in range(40):
+        os.write(os.memfd_create("x"), b"x" * (10 << 20))
+    print("had it all")
+
+
+def full_pipes():
+    kept = []
+    for _ in range(4000):
+        kept.append(os.pipe())
+        os.set_blocking(kept[-1][1], False)
+        os.write(kept[-1][1], bytes(1 << 17))
+    print("had it all")
+
+
 # ---- What the kernel keeps -----------------------------------------------------------------------
 
 
