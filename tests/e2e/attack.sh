@@ -51,7 +51,13 @@ JSON
 }
 
 inside() { # WORDS OF EXEC...
-  run limit 120 "${as[@]}" "$sandhost" exec -w files "$@"
+  local configured=()
+  [ ! -f agent.json ] || configured=(-y --config agent.json)
+  run limit 120 "${as[@]}" "$sandhost" exec -w files "${configured[@]}" "$@"
+}
+
+nothing_left() { # MARK OF A PROCESS, WHAT WAS DONE
+  [ -z "$(pgrep -f "^sleep $1" || true)" ] || fail "a process outlived the run: $2"
 }
 
 . "$attacks/session.bash"
@@ -160,35 +166,6 @@ host_terminal() {
 
 # ---- The guest and its keepers -------------------------------------------------------------------------------------------
 
-# Whatever the commands kill: what they answer is true, and the next one is served, by the same sandbox or by another.
-killed_keepers() {
-  fresh
-  config ''
-  session 4 'kill -9 1; kill -STOP 1; echo still here' \
-    'kill -9 -1; echo after' 'echo served' \
-    'kill -9 $PPID; echo told; exit 5' 'echo served again' \
-    'kill -9 $PPID $$' 'echo served once more' \
-    'kill -STOP $PPID; sleep 60' 'echo in time' \
-    'kill -STOP -1' 'echo in time again' \
-    '(trap "" TERM HUP INT; while :; do kill -STOP $PPID; done) & sleep 60' 'echo at last'
-  answer 0 out $'still here*'
-  answer 0 exit 0
-  answer 1 out $'after*'    # who kills all spares himself, and PID 1 is out of reach
-  answer 2 out $'served*'
-  answer 3 status error     # code 5 or that nobody knows, but no success
-  answer 4 out $'served again*'
-  answer 5 status error
-  answer 6 out $'served once more*'
-  answer 7 status error     # the limit holds without the keeper's help
-  answer 8 out $'in time*'
-  answer 9 exit 0
-  answer 10 out $'in time again*'
-  answer 11 timed_out true
-  answer 12 out $'at last*'
-  [ -z "${ATTACK_VERBOSE:-}" ] || printf '%s\n' "$answers"
-  said "guest and keepers killed and stopped: every answer is true, the next command is served"
-}
-
 # Bytes like those of the guest's stream are output like any other.
 forged_frames() {
   fresh
@@ -233,52 +210,7 @@ full_disks() {
   said "disks: full where they end"
 }
 
-memory() {
-  fresh
-  config '"resources": {"memory": "96m"}'
-  run limit 60 "${as[@]}" "$sandhost" exec -q -y --config agent.json -w files -- true
-  if [ "$code" -ne 0 ]; then
-    want_in_err 'memory'
-    said "memory: no control group for this user; such a manifest is refused"
-    return
-  fi
-  # At most 400 MB, should the limit not hold.
-  session 30 'python3 -c "
-kept = []
-for _ in range(400):
-    kept.append(bytearray(b\"x\") * 1000000)
-print(\"had them all\")"' 'echo served' 'head -c 300m /dev/zero >/tmp/full; head -c 300m /dev/zero >full' 'echo served'
-  answer 0 status error
-  answer 0 message '*memory*'
-  answer 1 out $'served*'
-  answer 2 status error
-  answer 3 out $'served*'
-  said "memory: bounded"
-}
-
 # ---- What is left behind -------------------------------------------------------------------------------------------------
-
-left_processes() {
-  local mark=5$$ way
-  fresh
-  for way in '(setsid sleep MARK &)' 'python3 -c "
-import os, signal
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        for number in range(1, 65):
-            try:
-                signal.signal(number, signal.SIG_IGN)
-            except (OSError, ValueError):
-                pass
-        os.close(0); os.close(1); os.close(2)
-        os.execvp(\"sleep\", [\"sleep\", \"MARK\"])
-    os._exit(0)"' 'nohup sleep MARK >/dev/null 2>&1 &' 'sleep MARK'; do
-    inside -q -t 2 -- "${way//MARK/$mark}"
-    [ -z "$(pgrep -f "^sleep $mark" || true)" ] || fail "a process outlived the run: $way"
-  done
-  said "processes: none is left"
-}
 
 left_files() {
   fresh
@@ -414,7 +346,7 @@ a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))"
 
 all() {
   local part
-  for part in ${ATTACK_PARTS:-refused_attempts refused_tricks sandboxes_beside racing_spy network_on host_terminal killed_keepers forged_frames processes zombies \
+  for part in ${ATTACK_PARTS:-refused_attempts refused_tricks sandboxes_beside racing_spy network_on host_terminal killed_processes forged_frames processes zombies \
     hidden_processes starved_guest cancelled_bomb full_disks memory kept_memory output_flood kernel_objects left_processes \
     left_files hostile_workspace racing_links many_files remove_everything ordinary_work}; do
     $part

@@ -30,6 +30,10 @@ said() {
   answers=
   echo "guest $guest: $*"
 }
+nothing_left() { # MARK OF A PROCESS, WHAT WAS DONE
+  [[ $(containers) == '[]' ]] || fail "a container is left: $2"
+  [ -z "$(pgrep -f "^sleep $1" || true)" ] || fail "a process outlived its container: $2"
+}
 containers() { engine_api GET "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22omnicoreagent.sandbox%3D1%22%5D%7D"; }
 
 # ---- The host is well --------------------------------------------------------------------------------------------------
@@ -131,47 +135,6 @@ refused_attempts() {
 
 # ---- The first process -------------------------------------------------------------------------------------------------
 
-killed_processes() {
-  fresh
-  config ''
-  session 4 'kill -9 1; kill -STOP 1; kill -TERM 1; echo alive' \
-    'kill -9 -1; echo after' 'echo served' 'kill -9 $PPID; sleep 0.2; echo told; exit 5' 'echo served' \
-    'kill -9 $PPID $$' 'echo served' 'kill -STOP $PPID; sleep 60' 'echo served' 'sleep 300 & kill -STOP -1' 'echo served' \
-    'kill -9 $$' 'kill -SEGV $$' 'exit 137'
-  answer 0 out $'alive*'
-  # All but itself and the first process. Without the guest the shells above the command are of its own kind, and gone.
-  answer 1 timed_out false
-  answer 1 lost false
-  if [ "$guest" = always ]; then
-    answer 1 out $'after*'
-  else
-    answer 1 exit 137
-    answer 1 signal 9
-  fi
-  answer 2 out $'served*'
-  answer 3 status error # its code, or that it was killed, but no success
-  answer 3 timed_out false
-  answer 3 message 'Command exited with *'
-  answer 4 out $'served*'
-  answer 5 exit 137
-  answer 5 signal 9
-  answer 5 timed_out false
-  answer 6 out $'served*'
-  answer 7 status error # the limit holds with nobody's help
-  answer 7 timed_out true
-  answer 8 out $'served*'
-  answer 10 out $'served*'
-  answer 11 exit 137
-  answer 11 signal 9
-  answer 11 timed_out false
-  answer 12 exit 139
-  answer 12 signal 11
-  answer 13 exit 137
-  answer 13 timed_out false
-  answer 13 killed_by ''
-  said "processes killed and stopped: every answer is true, the next command is served"
-}
-
 # The first process' input, output and memory, from inside. With the guest nothing of it can be opened.
 speaking_for_it() {
   fresh
@@ -270,49 +233,6 @@ for number in range(made):
   said "disks: full where they end"
 }
 
-memory() {
-  fresh
-  config '"resources": {"memory": "96m"}'
-  # At most 400 MB, should the limit not hold.
-  session 30 'python3 -c "
-kept = []
-for _ in range(400):
-    kept.append(bytearray(b\"x\") * 1000000)
-print(\"had them all\")"' 'echo served' 'x=$(head -c 400000000 /dev/zero | tr "\0" x); echo had them all' 'echo served' \
-    'python3 -c "
-import mmap
-kept = [mmap.mmap(-1, 1 << 20) for _ in range(400)]
-for one in kept:
-    one.write(bytes(1 << 20))" & wait $!; echo that one was killed: $?' 'echo served'
-  answer 0 exit 137
-  answer 0 timed_out false
-  answer 0 message "Command exited with 137 (killed: the sandbox's memory was used up)"
-  answer 1 out $'served*'
-  answer 2 exit 137
-  answer 2 killed_by memory
-  answer 3 out $'served*'
-  answer 4 exit 0 # the command itself went on
-  answer 4 out $'that one was killed: 137*'
-  answer 5 out $'served*'
-  # Files are memory, too. What cannot be served any more is told as lost, with this very cause, and a fresh one serves.
-  config '"resources": {"memory": "48m"}'
-  local many=(true true true true true true true true true true true true true true true true) number
-  session 30 "${many[@]}" 'for dir in . /tmp /dev/shm; do dd if=/dev/zero of=$dir/full bs=65536 count=2048 2>/dev/null; done; exit 5' 'echo tried' 'echo tried'
-  for number in 16 17 18; do
-    answer $number timed_out false
-  done
-  answer 16 exit 137
-  answer 16 message '*memory was used up*'
-  # Without a limit: a bounded amount is had, and given back.
-  config ''
-  session 30 'python3 -c "
-kept = bytearray(b\"x\") * 300000000
-print(len(kept))"' 'echo served'
-  answer 0 out $'300000000*'
-  answer 1 out $'served*'
-  said "memory: bounded, and told as what it is"
-}
-
 # ---- What is removed and left ------------------------------------------------------------------------------------------
 
 remove_everything() {
@@ -330,24 +250,6 @@ remove_everything() {
   want_exit 0
   want_out $'/bin/sh\nkeep'
   said "removing everything: the host and the image keep all"
-}
-
-left_processes() {
-  local way
-  fresh
-  config ''
-  for way in '(setsid sleep 8639 &)' 'nohup sleep 8639 >/dev/null 2>&1 &' 'trap "" TERM HUP INT; sleep 8639' 'python3 -c "
-import os, signal
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.close(0); os.close(1); os.close(2)
-        os.execvp(\"sleep\", [\"sleep\", \"8639\"])
-    os._exit(0)"'; do
-    inside -q -t 2 -- "$way"
-    [[ $(containers) == '[]' ]] || fail "a container is left: $way"
-  done
-  said "processes: none is left"
 }
 
 for guest in ${ATTACK_GUESTS:-always never}; do

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # parts.bash: what a hostile command does to itself in any sandbox, and what has to come of it. Sourced by attack.sh and
-# docker-attack.sh, which set what session.bash says, and define fresh, config, inside and said.
+# docker-attack.sh, which set what session.bash says, and define fresh, config, inside, said and
+# nothing_left.
 
 bring() { # FILE...: from this folder into the workspace
   local file
@@ -10,6 +11,75 @@ bring() { # FILE...: from this folder into the workspace
 }
 
 # ---- Processes -----------------------------------------------------------------------------------------------------------
+
+# Whatever the commands kill or stop: what they answer is true, and the next one is served, by the same sandbox or another.
+killed_processes() {
+  fresh
+  config ''
+  session 4 'kill -9 1; kill -STOP 1; kill -TERM 1; echo alive' \
+    'kill -9 -1; echo after' 'echo served' 'kill -9 $PPID; sleep 0.2; echo told; exit 5' 'echo served' \
+    'kill -9 $PPID $$' 'echo served' 'kill -STOP $PPID; sleep 60' 'echo served' 'sleep 300 & kill -STOP -1' 'echo served' \
+    '(trap "" TERM HUP INT; while :; do kill -STOP $PPID; done) & sleep 60' 'echo served' \
+    'kill -9 $$' 'kill -SEGV $$' 'exit 137'
+  answer 0 out $'alive*'
+  answer 0 exit 0
+  # All but itself and the first process. Without the guest the shells above the command are of its own kind, and gone.
+  answer 1 timed_out false
+  answer 1 lost false
+  if [ "${guest:-always}" = always ]; then
+    answer 1 out $'after*'
+  else
+    answer 1 exit 137
+    answer 1 signal 9
+  fi
+  answer 2 out $'served*'
+  answer 3 status error # its code, or that it was killed, but no success
+  answer 3 timed_out false
+  answer 3 message 'Command exited with *'
+  answer 4 out $'served*'
+  answer 5 exit 137
+  answer 5 signal 9
+  answer 5 timed_out false
+  answer 6 out $'served*'
+  answer 7 status error # the limit holds with nobody's help
+  answer 7 timed_out true
+  answer 8 out $'served*'
+  answer 10 out $'served*'
+  answer 11 timed_out true
+  answer 12 out $'served*'
+  answer 13 exit 137
+  answer 13 signal 9
+  answer 13 timed_out false
+  answer 14 exit 139
+  answer 14 signal 11
+  answer 15 exit 137
+  answer 15 timed_out false
+  answer 15 killed_by ''
+  said "processes killed and stopped: every answer is true, the next command is served"
+}
+
+left_processes() {
+  local mark=5$$ way
+  fresh
+  config ''
+  for way in '(setsid sleep MARK &)' 'python3 -c "
+import os, signal
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in range(1, 65):
+            try:
+                signal.signal(number, signal.SIG_IGN)
+            except (OSError, ValueError):
+                pass
+        os.close(0); os.close(1); os.close(2)
+        os.execvp(\"sleep\", [\"sleep\", \"MARK\"])
+    os._exit(0)"' 'nohup sleep MARK >/dev/null 2>&1 &' 'trap "" TERM HUP INT; sleep MARK' 'sleep MARK'; do
+    inside -q -t 2 -- "${way//MARK/$mark}"
+    nothing_left "$mark" "$way"
+  done
+  said "processes: none is left"
+}
 
 # Two thousand, of a parent that waits for none, and orphans that the first process has to take.
 zombies() {
@@ -98,17 +168,66 @@ cancelled_bomb() {
   said "a bomb that is cancelled leaves nothing"
 }
 
+# ---- Memory ---------------------------------------------------------------------------------------------------------------
+
+# Whether there can be a limit here; what an ordinary user may not have is refused before anything starts.
+has_memory_limit() {
+  config '"resources": {"memory": "96m"}'
+  inside -q -- true
+  [ "$code" -ne 0 ] || return 0
+  want_in_err 'memory'
+  said "memory: no control group for this user; such a manifest is refused"
+  return 1
+}
+
+memory() {
+  local many=(true true true true true true true true true true true true true true true true) number
+  fresh
+  has_memory_limit || return 0
+  # At most 400 MB, should the limit not hold.
+  session 30 'python3 -c "
+kept = []
+for _ in range(400):
+    kept.append(bytearray(b\"x\") * 1000000)
+print(\"had them all\")"' 'echo served' 'x=$(head -c 400000000 /dev/zero | tr "\0" x); echo had them all' 'echo served' \
+    'python3 -c "
+import mmap
+kept = [mmap.mmap(-1, 1 << 20) for _ in range(400)]
+for one in kept:
+    one.write(bytes(1 << 20))" & wait $!; echo that one was killed: $?' 'echo served'
+  answer 0 exit 137
+  answer 0 timed_out false
+  answer 0 message "Command exited with 137 (killed: the sandbox's memory was used up)"
+  answer 1 out $'served*'
+  answer 2 exit 137
+  answer 2 killed_by memory
+  answer 3 out $'served*'
+  answer 4 exit 0 # the command itself went on
+  answer 4 out $'that one was killed: 137*'
+  answer 5 out $'served*'
+  # Files are memory, too. What cannot be served any more is told as lost, with this very cause, and a fresh one serves.
+  config '"resources": {"memory": "48m"}'
+  session 30 "${many[@]}" 'for dir in . /tmp /dev/shm; do dd if=/dev/zero of=$dir/full bs=65536 count=2048 2>/dev/null; done; exit 5' 'echo tried' 'echo tried'
+  for number in 16 17 18; do
+    answer $number timed_out false
+  done
+  answer 16 exit 137
+  answer 16 message '*memory was used up*'
+  # Without a limit: a bounded amount is had, and given back.
+  config ''
+  session 30 'python3 -c "
+kept = bytearray(b\"x\") * 300000000
+print(len(kept))"' 'echo served'
+  answer 0 out $'300000000*'
+  answer 1 out $'served*'
+  said "memory: bounded, and told as what it is"
+}
+
 # Memory that is nobody's: what the next command is told is true, and a later one is served.
 kept_memory() {
   local number many=(true true true true true true true true)
   fresh
-  config '"resources": {"memory": "96m"}'
-  inside -q -y --config agent.json -- true
-  if [ "$code" -ne 0 ]; then
-    want_in_err 'memory'
-    said "memory of nobody: such a manifest is refused here"
-    return
-  fi
+  has_memory_limit || return 0
   bring used_up.py
   session 30 "${many[@]}" 'python3 -B used_up.py shared_memory' 'echo tried' 'python3 -B used_up.py anonymous_files' 'echo tried' \
     'python3 -B used_up.py full_pipes' 'echo tried' 'echo served'
