@@ -94,8 +94,8 @@ sandboxes_beside() {
   [ ${#as[@]} -eq 0 ] || chown 12345:12345 beside
   "${as[@]}" "$sandhost" exec -q -w beside -- "exec python3 -B beside.py be $number" >"$work/up" 2>&1 </dev/null &
   other=$!
-  for ((tries = 0; tries < 500; tries++)); do
-    ! grep -qs up "$work/up" || break
+  for ((tries = 0; tries < 3000; tries++)); do
+    ! grep -qs up "$work/up" && kill -0 $other 2>/dev/null || break
     sleep 0.02
   done
   grep -q up "$work/up" || fail "the other sandbox did not start: $(cat "$work/up")"
