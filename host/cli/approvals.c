@@ -5,25 +5,11 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "governance/approvals.h"
 #include "record/approvals.h"
 
-/* What never leaves the host is of no use to a reader. */
-static JsonObject *told(JsonObject *approval) {
-  static const char *const OURS[] = {"asked", "command_argv_digest", "expires", "created", NULL};
-  JsonObject *object = json_object_new_object();
-  json_object_object_foreach(approval, key, value) {
-    if (!g_strv_contains(OURS, key)) {
-      json_add_take(object, key, json_object_get(value));
-    }
-  }
-  return object;
-}
-
 static void print_json(JsonObject *approvals) {
-  g_autoptr(JsonObject) array = json_object_new_array();
-  for (gsize i = 0; i < json_object_array_length(approvals); i++) {
-    json_object_array_add(array, told(json_object_array_get_idx(approvals, i)));
-  }
+  g_autoptr(JsonObject) array = approvals_told(approvals);
   g_autofree char *text = json_text(array);
   printf("%s\n", text);
 }

@@ -7,8 +7,9 @@
 
 #include "cli/cli.h"
 #include "cli/command-line.h"
-#include "record/trajectory.h"
+#include "record/trajectory-segments.h"
 #include "run/resume.h"
+#include "run/story.h"
 
 typedef struct {
   CliRunOptions run;
@@ -81,12 +82,11 @@ static void explain(const CliRun *run, const ExecuteOutcome *outcome) {
 }
 
 static void print_summary(Record *record, const char *id) {
-  g_autoptr(JsonObject) run = record_run(record, id, NULL);
-  if (!run) {
+  g_autoptr(JsonObject) story = story_of_run(record, id, NULL);
+  if (!story) {
     return;
   }
-  g_autoptr(JsonObject) trajectory = trajectory_new(run);
-  g_autofree char *summary = trajectory_summary(trajectory);
+  g_autofree char *summary = trajectory_run_summary(story);
   cli_write(STDERR_FILENO, summary, strlen(summary));
 }
 
@@ -170,17 +170,28 @@ static int exec_command(const ExecOptions *options, const char *const *words) {
 
 /* ---- Going on ---------------------------------------------------------------------------------------------------- */
 
+/* What the run's one call was told, in whichever segment it ended; NULL: nothing. Owned. */
+static JsonObject *recorded_observation(JsonObject *recorded) {
+  g_autoptr(JsonObject) segments = trajectory_segments(recorded);
+  JsonObject *observation = NULL;
+  for (gsize i = json_object_array_length(segments); !observation && i-- > 0;) {
+    g_autoptr(JsonObject) trajectory = trajectory_new(json_object_array_get_idx(segments, i));
+    JsonObject *step = json_object_array_get_idx(json_get(trajectory, "steps"), 0);
+    JsonObject *calls = json_get(step, "tool_calls");
+    JsonObject *call = calls ? json_object_array_get_idx(calls, 0) : NULL;
+    JsonObject *content = json_get(json_get(call, "observation"), "content");
+    if (content) {
+      json_object_deep_copy(content, &observation, NULL);
+    }
+  }
+  return observation;
+}
+
 /* The result as it was recorded; it is told, not made again. */
 static void tell_again(JsonObject *recorded, ExecuteOutcome *ret_outcome) {
-  g_autoptr(JsonObject) trajectory = trajectory_new(recorded);
-  JsonObject *step = json_object_array_get_idx(json_get(trajectory, "steps"), 0);
-  JsonObject *call = json_object_array_get_idx(json_get(step, "tool_calls"), 0);
-  JsonObject *content = json_get(json_get(call, "observation"), "content");
+  JsonObject *observation = recorded_observation(recorded);
+  JsonObject *content = observation;
   JsonObject *data = json_get(content, "data");
-  JsonObject *observation = NULL;
-  if (content) {
-    json_object_deep_copy(content, &observation, NULL);
-  }
   gint64 code = json_get_int(data, "exit_code", EXIT_SANDHOST);
   *ret_outcome =
       (ExecuteOutcome){.end = data                                              ? EXECUTE_FINISHED

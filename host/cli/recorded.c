@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "run/story.h"
 
 Record *recorded_open(const char *path, GError **error) {
   g_autofree char *chosen = path ? g_strdup(path) : record_default_path();
@@ -22,7 +23,7 @@ Record *recorded_open(const char *path, GError **error) {
 
 char *recorded_run(Record *record, const char *wanted, GError **error) {
   if (wanted) {
-    return record_resolve(record, wanted, error);
+    return story_find(record, wanted, error);
   }
   g_autoptr(GError) failure = NULL;
   char *newest = record_newest(record, &failure);

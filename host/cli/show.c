@@ -7,11 +7,14 @@
 #include "cli/cli.h"
 #include "cli/recorded.h"
 #include "record/record-output.h"
-#include "record/trajectory.h"
+#include "record/trajectory-segments.h"
+#include "run/story.h"
 
 typedef struct {
   char *record;
   gboolean json;
+  gboolean whole;
+  char *segment;
   gboolean events;
   char **types; /* globs; NULL: all */
   char *call;
@@ -23,14 +26,22 @@ typedef struct {
 
 /* ---- The trajectory -------------------------------------------------------------------------------------- */
 
-static void show_trajectory(JsonObject *run, gboolean json) {
-  g_autoptr(JsonObject) trajectory = trajectory_new(run);
-  if (json) {
-    recorded_print_json(trajectory);
-    return;
+/* As text the whole run, as JSON its last segment, where nothing else is said. */
+static gboolean show_trajectory(Record *record, const char *id, const ShowOptions *options,
+                                GError **error) {
+  gboolean whole = options->whole || (!options->json && !options->segment);
+  g_autoptr(JsonObject) told = whole ? story_of_run(record, id, error)
+                                     : story_of_segment(record, id, options->segment, error);
+  if (!told) {
+    return FALSE;
   }
-  g_autofree char *text = trajectory_text(trajectory);
+  if (options->json) {
+    recorded_print_json(told);
+    return TRUE;
+  }
+  g_autofree char *text = whole ? trajectory_run_text(told) : trajectory_text(told);
   cli_write(STDOUT_FILENO, text, strlen(text));
+  return TRUE;
 }
 
 /* ---- Events ------------------------------------------------------------------------------------------------ */
@@ -111,6 +122,10 @@ static gboolean show_output(Record *record, const char *id, const ShowOptions *o
 
 /* ---- The command -------------------------------------------------------------------------------------------- */
 
+static gboolean shows_events(const ShowOptions *options) {
+  return options->events || options->types || options->call;
+}
+
 static gboolean show(const ShowOptions *options, const char *wanted, gint64 offset, gint64 limit,
                      GError **error) {
   g_autoptr(Record) record = recorded_open(options->record, error);
@@ -121,19 +136,25 @@ static gboolean show(const ShowOptions *options, const char *wanted, gint64 offs
   if (options->output) {
     return show_output(record, id, options, offset, limit, error);
   }
+  if (!shows_events(options)) {
+    return show_trajectory(record, id, options, error);
+  }
   g_autoptr(JsonObject) run = record_run(record, id, error);
-  if (!run) {
-    return FALSE;
-  }
-  if (options->events || options->types || options->call) {
+  if (run) {
     show_events(run, options);
-  } else {
-    show_trajectory(run, options->json);
   }
-  return TRUE;
+  return run != NULL;
 }
 
 static gboolean check_options(const ShowOptions *options, gint64 *ret_offset, gint64 *ret_limit) {
+  if ((options->whole || options->segment) && (shows_events(options) || options->output)) {
+    cli_complain("--whole and --segment choose a trajectory, and do not go with events and output");
+    return FALSE;
+  }
+  if (options->whole && options->segment) {
+    cli_complain("--whole and --segment cannot both be given");
+    return FALSE;
+  }
   if (options->stream && strcmp(options->stream, "stdout") != 0 &&
       strcmp(options->stream, "stderr") != 0) {
     cli_complain("--stream must be stdout or stderr, got '%s'", options->stream);
@@ -152,7 +173,7 @@ static gboolean check_options(const ShowOptions *options, gint64 *ret_offset, gi
          (!options->limit || cli_number("--limit", options->limit, 0, G_MAXINT64, ret_limit));
 }
 
-static int run_show(int argc, char **argv, const ShowOptions *options) {
+static int run_show(int argc, char **argv, ShowOptions *options) {
   gint64 offset = 0;
   gint64 limit = G_MAXINT64;
   g_autoptr(GError) error = NULL;
@@ -163,7 +184,11 @@ static int run_show(int argc, char **argv, const ShowOptions *options) {
   if (!check_options(options, &offset, &limit)) {
     return EXIT_USAGE;
   }
-  return show(options, argc > 1 ? argv[1] : NULL, offset, limit, &error) ? 0 : cli_fail(error);
+  const char *wanted = argc > 1 ? argv[1] : NULL;
+  if (wanted && story_names_trace(wanted) && !options->segment && !options->whole) {
+    options->segment = g_strdup(wanted);
+  }
+  return show(options, wanted, offset, limit, &error) ? 0 : cli_fail(error);
 }
 
 int cli_show(int argc, char **argv) {
@@ -171,7 +196,11 @@ int cli_show(int argc, char **argv) {
   const GOptionEntry entries[] = {
       {"record", 0, 0, G_OPTION_ARG_FILENAME, &options.record, "File that keeps the record", "F"},
       {"json", 'j', 0, G_OPTION_ARG_NONE, &options.json,
-       "Print the trajectory, or each event, as JSON", NULL},
+       "Print the last segment's trajectory, or each event, as JSON", NULL},
+      {"segment", 's', 0, G_OPTION_ARG_STRING, &options.segment,
+       "Only this segment: a number from 1, a trace's id, first or last", "N"},
+      {"whole", 'w', 0, G_OPTION_ARG_NONE, &options.whole,
+       "With --json: the whole run with all its segments", NULL},
       {"events", 'e', 0, G_OPTION_ARG_NONE, &options.events, "Print the events, a line each", NULL},
       {"type", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options.types,
        "Only events of this type (a glob; may be repeated)", "TYPE"},
@@ -184,13 +213,15 @@ int cli_show(int argc, char **argv) {
       {0},
   };
   int code = EXIT_USAGE;
-  if (cli_parse_mixed(
-          &argc, &argv, "[RUN]",
-          "Prints what a run did. RUN is its id or the beginning of it; without one, the newest.",
-          entries)) {
+  if (cli_parse_mixed(&argc, &argv, "[RUN]",
+                      "Prints what a run did. RUN is its id or the beginning of it, or the id of a "
+                      "trace; without "
+                      "one, the newest.",
+                      entries)) {
     code = run_show(argc, argv, &options);
   }
   g_free(options.record);
+  g_free(options.segment);
   g_strfreev(options.types);
   g_free(options.call);
   g_free(options.output);

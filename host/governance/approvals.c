@@ -187,3 +187,22 @@ JsonObject *approval_shown(JsonObject *approval) {
   }
   return shown;
 }
+
+JsonObject *approval_told(JsonObject *approval) {
+  static const char *const OURS[] = {"asked", "command_argv_digest", "expires", "created", NULL};
+  JsonObject *object = json_object_new_object();
+  json_object_object_foreach(approval, key, value) {
+    if (!g_strv_contains(OURS, key)) {
+      json_add_take(object, key, json_object_get(value));
+    }
+  }
+  return object;
+}
+
+JsonObject *approvals_told(JsonObject *approvals) {
+  JsonObject *array = json_object_new_array();
+  for (gsize i = 0; i < json_object_array_length(approvals); i++) {
+    json_object_array_add(array, approval_told(json_object_array_get_idx(approvals, i)));
+  }
+  return array;
+}

@@ -42,6 +42,10 @@ void approval_edit(JsonObject *approval, JsonObject *arguments, const char *argv
 /* Whether the arguments are a call of execute: an object with command, and timeout between 1 and most. CONFIG. */
 gboolean approval_check_arguments(JsonObject *arguments, gint64 most, GError **error);
 
+/* As 6.2 has it, for whoever reads the record: without what only the host can use. Returns owned. */
+JsonObject *approval_told(JsonObject *approval);
+JsonObject *approvals_told(JsonObject *approvals);
+
 /* As 6.1 shows it to whoever is to decide. Returns owned. */
 JsonObject *approval_shown(JsonObject *approval);
 

@@ -62,6 +62,10 @@ char *record_newest(Record *record, GError **error);
  * beginning of several runs: {id}, {id}". */
 char *record_resolve(Record *record, const char *id, GError **error);
 
+/* The run that has a segment with this trace, given as its whole id. NOT_FOUND "No trace {id}". Returns
+ * owned. */
+char *record_run_of_trace(Record *record, const char *trace_id, GError **error);
+
 /* {run_id, trace_id, status, created_at, ended_at, header, events [{seq, at, type, metadata,
  * payload}]} of one run; events in order, seq from 1; times as clock_format gives them. An event
  * whose text cannot be read any more has damaged: true and null in its place. Returns owned. */

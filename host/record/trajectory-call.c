@@ -68,14 +68,6 @@ static JsonObject *call_json_new(JsonObject *event) {
 static gboolean add_call(Build *build, JsonObject *event) {
   const char *id = json_get_text(json_get(event, "metadata"), "tool_call_id");
   OpenCall *known = id ? g_hash_table_lookup(build->open_calls, id) : NULL;
-  if (known && json_get_bool(json_get(event, "metadata"), "resumed", FALSE)) {
-    /* A later segment goes on with it: what it says at its end counts. */
-    known->completed = FALSE;
-    build_append_event_id(known->json, event);
-    json_add_bool(known->json, "resumed", TRUE);
-    build_copy(known->json, json_get(event, "payload"), "arguments");
-    return TRUE;
-  }
   if (!id || known) {
     return FALSE;
   }

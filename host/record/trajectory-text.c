@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/repr.h"
-#include "record/trajectory.h"
+#include "record/trajectory-segments.h"
 
 /* How much of a command's output is shown. */
 #define SHOWN_LINES 20
@@ -129,8 +129,7 @@ static void summarize_call(GString *out, JsonObject *call) {
   }
 }
 
-char *trajectory_summary(JsonObject *trajectory) {
-  GString *out = g_string_new(NULL);
+static void summarize_steps(GString *out, JsonObject *trajectory) {
   JsonObject *steps = json_get(trajectory, "steps");
   for (gsize s = 0; s < count_of(steps); s++) {
     JsonObject *calls = json_get(json_object_array_get_idx(steps, s), "tool_calls");
@@ -138,10 +137,28 @@ char *trajectory_summary(JsonObject *trajectory) {
       summarize_call(out, json_object_array_get_idx(calls, i));
     }
   }
-  g_string_append(out, "totals: ");
-  append_repr(out, json_get(json_get(trajectory, "totals"), "executions"));
-  g_string_append_c(out, '\n');
-  return g_string_free(out, FALSE);
+}
+
+static char *end_with_totals(GString *take_out, JsonObject *totals) {
+  g_string_append(take_out, "totals: ");
+  append_repr(take_out, json_get(totals, "executions"));
+  g_string_append_c(take_out, '\n');
+  return g_string_free(take_out, FALSE);
+}
+
+char *trajectory_summary(JsonObject *trajectory) {
+  GString *out = g_string_new(NULL);
+  summarize_steps(out, trajectory);
+  return end_with_totals(out, json_get(trajectory, "totals"));
+}
+
+char *trajectory_run_summary(JsonObject *story) {
+  GString *out = g_string_new(NULL);
+  JsonObject *segments = json_get(story, "segments");
+  for (gsize i = 0; i < count_of(segments); i++) {
+    summarize_steps(out, json_get(json_object_array_get_idx(segments, i), "trajectory"));
+  }
+  return end_with_totals(out, json_get(story, "totals"));
 }
 
 /* ---- The head -------------------------------------------------------------------------------- */
@@ -170,20 +187,22 @@ static void tell_policy(GString *out, JsonObject *governance) {
   g_string_append_c(out, '\n');
 }
 
-static void tell_head(GString *out, JsonObject *trajectory) {
+static void tell_harness(GString *out, JsonObject *trajectory) {
   JsonObject *harness = json_get(trajectory, "harness");
-  JsonObject *warnings = json_get(harness, "security_warnings");
-  JsonObject *duration = json_get(json_get(trajectory, "totals"), "duration_ms");
-  g_string_append(out, "run ");
-  append_value(out, json_get(trajectory, "run_id"));
-  g_string_append_c(out, '\n');
-  tell_fact(out, "status", json_get(trajectory, "status"));
-  tell_fact(out, "reason", json_get(json_get(trajectory, "final"), "error"));
-  tell_fact(out, "evidence", json_get(trajectory, "evidence_status"));
-  tell_fact(out, "trace", json_get(trajectory, "trace_id"));
   tell_fact(out, "agent", json_get(trajectory, "agent_id"));
   tell_fact(out, "provider", json_get(harness, "provider"));
   tell_policy(out, json_get(harness, "governance"));
+}
+
+static void tell_warnings(GString *out, JsonObject *trajectory) {
+  JsonObject *warnings = json_get(json_get(trajectory, "harness"), "security_warnings");
+  for (gsize i = 0; i < count_of(warnings); i++) {
+    tell_fact(out, "warning", json_get(json_object_array_get_idx(warnings, i), "message"));
+  }
+}
+
+static void tell_times(GString *out, JsonObject *trajectory) {
+  JsonObject *duration = json_get(json_get(trajectory, "totals"), "duration_ms");
   tell_fact(out, "started", json_get(trajectory, "started_at"));
   tell_fact(out, "ended", json_get(trajectory, "ended_at"));
   if (duration) {
@@ -191,9 +210,19 @@ static void tell_head(GString *out, JsonObject *trajectory) {
     append_duration(out, duration);
     g_string_append(out, " ms\n");
   }
-  for (gsize i = 0; i < count_of(warnings); i++) {
-    tell_fact(out, "warning", json_get(json_object_array_get_idx(warnings, i), "message"));
-  }
+}
+
+static void tell_head(GString *out, JsonObject *trajectory) {
+  g_string_append(out, "run ");
+  append_value(out, json_get(trajectory, "run_id"));
+  g_string_append_c(out, '\n');
+  tell_fact(out, "status", json_get(trajectory, "status"));
+  tell_fact(out, "reason", json_get(json_get(trajectory, "final"), "error"));
+  tell_fact(out, "evidence", json_get(trajectory, "evidence_status"));
+  tell_fact(out, "trace", json_get(trajectory, "trace_id"));
+  tell_harness(out, trajectory);
+  tell_times(out, trajectory);
+  tell_warnings(out, trajectory);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -410,11 +439,9 @@ static void tell_gaps(GString *out, JsonObject *gaps) {
   }
 }
 
-char *trajectory_text(JsonObject *trajectory) {
-  GString *out = g_string_new(NULL);
+static void tell_body(GString *out, JsonObject *trajectory) {
   JsonObject *steps = json_get(trajectory, "steps");
   gsize number = 0;
-  tell_head(out, trajectory);
   for (gsize s = 0; s < count_of(steps); s++) {
     JsonObject *step = json_object_array_get_idx(steps, s);
     JsonObject *calls = json_get(step, "tool_calls");
@@ -425,8 +452,47 @@ char *trajectory_text(JsonObject *trajectory) {
   }
   tell_events(out, "run", json_get(trajectory, "other_events"));
   tell_gaps(out, json_get(trajectory, "capture_gaps"));
-  g_string_append(out, "\ntotals: ");
-  append_repr(out, json_get(json_get(trajectory, "totals"), "executions"));
+}
+
+char *trajectory_text(JsonObject *trajectory) {
+  GString *out = g_string_new(NULL);
+  tell_head(out, trajectory);
+  tell_body(out, trajectory);
   g_string_append_c(out, '\n');
-  return g_string_free(out, FALSE);
+  return end_with_totals(out, json_get(trajectory, "totals"));
+}
+
+/* ---- Several segments ------------------------------------------------------------------------ */
+
+static void tell_segment(GString *out, JsonObject *trajectory, gsize number) {
+  g_string_append_printf(out, "\nsegment %" G_GSIZE_FORMAT ", ", number);
+  append_value(out, json_get(trajectory, "trace_id"));
+  g_string_append(out, ": ");
+  append_value(out, json_get(trajectory, "status"));
+  g_string_append_c(out, '\n');
+  tell_fact(out, "reason", json_get(json_get(trajectory, "final"), "error"));
+  tell_fact(out, "evidence", json_get(trajectory, "evidence_status"));
+  tell_times(out, trajectory);
+  tell_body(out, trajectory);
+}
+
+char *trajectory_run_text(JsonObject *story) {
+  JsonObject *segments = json_get(story, "segments");
+  gsize count = count_of(segments);
+  JsonObject *last = json_get(json_object_array_get_idx(segments, count - 1), "trajectory");
+  if (count == 1) {
+    return trajectory_text(last);
+  }
+  GString *out = g_string_new("run ");
+  append_value(out, json_get(story, "run_id"));
+  g_string_append_c(out, '\n');
+  tell_fact(out, "status", json_get(last, "status"));
+  g_string_append_printf(out, "  %-9s %" G_GSIZE_FORMAT "\n", "segments", count);
+  tell_harness(out, last);
+  tell_warnings(out, last);
+  for (gsize i = 0; i < count; i++) {
+    tell_segment(out, json_get(json_object_array_get_idx(segments, i), "trajectory"), i + 1);
+  }
+  g_string_append_c(out, '\n');
+  return end_with_totals(out, json_get(story, "totals"));
 }

@@ -179,6 +179,10 @@ static void tell_event(Build *build, Told *told, JsonObject *event) {
     json_object_array_add(told->other, build_other_event(event));
     return;
   }
+  if (told->ended) { /* what others do to a run that waits, such as a decision */
+    json_object_array_add(told->other, build_other_event(event));
+    return;
+  }
   const char *at = json_get_text(event, "at");
   told->first = told->first ? told->first : at;
   told->last = at;
@@ -190,10 +194,11 @@ static void tell_event(Build *build, Told *told, JsonObject *event) {
   }
 }
 
-static JsonObject *step_new(Build *build, const Told *told, const Status *status) {
+static JsonObject *step_new(Build *build, const Told *told, const Status *status,
+                            gboolean resumed) {
   JsonObject *step = json_object_new_object();
   json_add_int(step, "step", 1);
-  json_add_bool(step, "resumed", FALSE);
+  json_add_bool(step, "resumed", resumed);
   json_add_text(step, "status", status->trajectory);
   json_add_text(step, "started_at", told->first);
   json_add_text(step, "ended_at", told->last);
@@ -209,7 +214,7 @@ static JsonObject *step_new(Build *build, const Told *told, const Status *status
 static void tell_events(Build *build, Told *told, JsonObject *run, const Status *status) {
   JsonObject *events = json_get(run, "events");
   gsize count = json_object_is_type(events, json_type_array) ? json_object_array_length(events) : 0;
-  gint64 expected = 1;
+  gint64 expected = json_get_int(run, "first_seq", 1);
   for (gsize i = 0; i < count; i++) {
     JsonObject *event = json_object_array_get_idx(events, i);
     check_number(build, event, &expected);
@@ -219,7 +224,7 @@ static void tell_events(Build *build, Told *told, JsonObject *run, const Status 
   build_close_calls(build);
   if (json_object_array_length(build->calls) > 0 ||
       json_object_array_length(build->step_other) > 0) {
-    told->step = step_new(build, told, status);
+    told->step = step_new(build, told, status, json_get_bool(run, "resumed", FALSE));
   }
 }
 
@@ -384,7 +389,8 @@ static JsonObject *frame_new(const Build *build, const Told *told, const Status 
   json_add_take(trajectory, "other_events", json_object_get(told->other));
   json_add_take(trajectory, "tool_calls_outside_steps", json_object_new_array());
   json_add_take(trajectory, "capture_gaps", json_object_get(build->gaps));
-  json_add_take(trajectory, "other_trace_ids_for_run", json_object_new_array());
+  JsonObject *traces = json_object_get(json_get(run, "other_trace_ids"));
+  json_add_take(trajectory, "other_trace_ids_for_run", traces ? traces : json_object_new_array());
   return trajectory;
 }
 

@@ -13,8 +13,8 @@
  *                        {enabled, profile, policy_hash}, privacy, security_warnings,
  *                        fingerprints}: what is missing is null. record_begin writes it.
  * tool_call_started      M tool_name, provider, server; P raw_arguments (text), arguments
- *                        With M resumed true, and the id of a call that is there: a later segment
- *                        goes on with it, and its end there counts.
+ *                        With M resumed true: a later segment goes on with a call, and its end
+ *                        there counts.
  * policy_request_created M capability; P request (with request_id)
  * policy_decision_allow, _ask, _deny
  *                        M effect, capability, reason_code, matched_rule_ids, approval_id,
@@ -42,6 +42,7 @@
  * tool_call_completed    M outcome, error (text, {type, message} or null), rejection_reason;
  *                        P observation, result (the observation's data where missing)
  * run_ended              M status, reason. record_end writes it.
+ * run_resumed            M trace_id, cause, trigger, attempt: begins a segment. record_take writes it.
  * run_interrupted        M cause. record_open writes it for a run whose process is gone.
  */
 #ifndef SANDHOST_RECORD_TRAJECTORY_H
@@ -49,13 +50,14 @@
 
 #include "base/json.h"
 
-/* run as record_run returns it; borrowed, and parts of it are shared with the result, so neither
- * may be changed afterwards. Returns owned.
+/* run as record_run returns it, of one segment (trajectory-segments.h), which adds first_seq (the
+ * number of its first event), resumed and other_trace_ids; borrowed, and parts of it are shared with
+ * the result, so neither may be changed afterwards. Returns owned.
  *
  * Every event is in it exactly once: the ids "event_{seq}" stand in event_id and
  * request_event_id of governance entries, in event_ids of calls, executions and workspace_sync,
- * and in event_id of other_events. The run's own events (run_..., budget_...) are in
- * other_events of the trajectory, all else in its one step. A run that was cut off anywhere has
+ * and in event_id of other_events. The run's own events (run_..., budget_...), and all
+ * that comes after its end, are in other_events of the trajectory, all else in its one step. A run that was cut off anywhere has
  * evidence_status "partial", and capture_gaps name what has no end. */
 JsonObject *trajectory_new(JsonObject *run);
 

@@ -399,6 +399,7 @@ void execute_unknown(Run *run, const char *tool_call_id, JsonObject *arguments,
       .observation = observation_error(arguments, message, NULL),
   };
   json_add_text(ret_outcome->observation, "error_type", "unknown_outcome");
+  call_record_started(run, tool_call_id, arguments, NULL, TRUE); /* here is where it ends */
   call_record_ended(run, tool_call_id, ret_outcome, FALSE);
   journal_flush(run->journal, NULL);
 }

@@ -68,12 +68,67 @@ for decision in json.loads(sys.argv[1])["steps"][0]["tool_calls"][0]["governance
     print(decision["capability"], decision["effect"], decision["reason_code"], decision["approval_id"] == sys.argv[2], decision["approved_by"])' "$out" "$approval")
 [ "$decisions" = "sandbox.execute allow matched_allow False None
 sandbox.network.configure ask matched_ask True None
-sandbox.execute allow matched_allow False None
-sandbox.network.configure ask matched_ask True None
 sandbox.network.configure allow approved True alice
 process.exec allow matched_allow False None
 sandbox.workspace.sync allow matched_allow False None" ] || fail "decisions: $decisions"
 want_json '{"total": 1, "by_outcome": {"success": 1}}' totals tool_calls
+want_json true steps 0 resumed
+
+# ---- The whole run: a segment for each trace; the call once in the totals, by how it ended
+trace=$(json trace_id)
+first=$(json other_trace_ids_for_run 0)
+show --whole "$id"
+want_json completed status
+want_json null session_id
+want_json sandhost agent_name
+want_json 2 attempt
+want_json "$first" previous_attempts 0 trace_id
+want_json awaiting_approval previous_attempts 0 status
+want_json "$first" segments 0 trace_id
+want_json suspended segments 0 status
+want_json true segments 0 trace_kept
+want_json "$trace" segments 1 trace_id
+want_json completed segments 1 status
+want_json awaiting_approval segments 0 trajectory steps 0 tool_calls 0 outcome
+want_json false segments 0 trajectory steps 0 resumed
+want_json success segments 1 trajectory steps 0 tool_calls 0 outcome
+want_json true segments 1 trajectory steps 0 resumed
+want_json '[]' traces_missing
+want_json '{"total": 1, "by_outcome": {"success": 1}}' totals tool_calls
+want_json '{"sessions": 1, "commands": 1, "failed": 0, "timed_out": 0}' totals executions
+want_json 1 totals steps
+want_json success tool_calls 0 outcome
+want_json completed tool_calls 0 state
+want_json used approvals 0 status
+want_json alice approvals 0 approver
+want_json 1 usage tool_calls
+python3 -c '
+import json, re, sys
+for number, segment in enumerate(json.loads(sys.argv[1])["segments"]):
+    ids = re.findall(r"\"(event_[0-9]+)\"", json.dumps(segment["trajectory"]))
+    assert len(ids) == len(set(ids)), (number, ids)' "$out" || fail "an event is told twice"
+for which in 1 first "$first"; do
+  show --segment "$which" "$id"
+  want_json "$first" trace_id
+  want_json suspended status
+  want_json "$trace" other_trace_ids_for_run 0
+done
+show "$first"
+want_json awaiting_approval steps 0 tool_calls 0 outcome
+show "$trace"
+want_json success steps 0 tool_calls 0 outcome
+run "$sandhost" show "$id" --segment 3
+want_exit 125
+want_err "sandhost: run $id has no segment 3; it has 2"
+run "$sandhost" show trace_0
+want_err 'sandhost: No trace trace_0'
+run "$sandhost" show --whole --events
+want_exit 2
+run "$sandhost" show "$id"
+want_in_out "segment 1, $first: suspended"
+want_in_out "segment 2, $trace: completed"
+want_in_out 'approval_resolved'
+[ "$(grep -c '^totals: ' <<<"$out")" -eq 1 ] || fail "totals are not told once"
 
 # ---- Deciding: every refusal in its own words
 begin 'echo one > one.txt'
@@ -108,7 +163,7 @@ want_exit 0
 want_json 0 data exit_code
 want_file workspace/files/one.txt one
 show "$id"
-want_json 'Approved by alice: looks fine' steps 0 tool_calls 0 governance 4 decision reason
+want_json 'Approved by alice: looks fine' steps 0 tool_calls 0 governance 2 decision reason
 run "$sandhost" approve "$id" "$approval" --approver bob
 want_err "sandhost: Approval $approval is already used"
 run "$sandhost" resume "$id"
@@ -135,8 +190,8 @@ want_json 'Denied by carol: not today' message
 [ ! -e workspace/files/two.txt ] || fail "a refused command ran"
 show "$id"
 want_json denied steps 0 tool_calls 0 outcome
-want_json denied steps 0 tool_calls 0 governance 4 reason_code
-want_json carol steps 0 tool_calls 0 governance 4 denied_by
+want_json denied steps 0 tool_calls 0 governance 2 reason_code
+want_json carol steps 0 tool_calls 0 governance 2 denied_by
 want_json 0 totals executions sessions
 
 # Edited: the edited call, and only it.
@@ -171,8 +226,8 @@ want_exit 126
 want_json approval_expired governance_error_code
 want_json "The approval expired at $expires before anybody decided." message
 show "$id"
-want_json expired_policy steps 0 tool_calls 0 governance 4 reason_code
-want_json system steps 0 tool_calls 0 governance 4 denied_by
+want_json expired_policy steps 0 tool_calls 0 governance 2 reason_code
+want_json system steps 0 tool_calls 0 governance 2 denied_by
 
 # ---- What an approval is bound to
 config bound.json "\"allow\": [$files], $asks"
@@ -310,6 +365,9 @@ want_json 'The call was interrupted and may or may not have taken effect. It was
 want_json 'The sandbox was reset when the run resumed: files outside the workspace, installed packages and running processes are gone.' notice
 show "$id"
 want_json unknown steps 0 tool_calls 0 outcome
+show --whole "$id"
+want_json interrupted segments 0 status
+want_json '{"total": 1, "by_outcome": {"unknown": 1}}' totals tool_calls
 want_json 1 totals executions commands
 
 # ---- One that died with its result on record is told again, not run again
