@@ -139,6 +139,7 @@ void config_free(Config *config) {
   g_free(config->policy_path);
   g_free(config->file);
   g_free(config->project_root);
+  g_strfreev(config->approver_check);
   json_object_put(config->budgets);
   g_free(config->provider);
   json_object_put(config->provider_options);

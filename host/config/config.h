@@ -29,6 +29,7 @@ typedef struct {
   char *policy_path;       /* NULL */
   char *project_root;      /* absolute */
   gboolean approval_fails; /* approval_mode is "fail" */
+  char **approver_check; /* program and arguments, asked before a decision is stored; NULL: none */
   gboolean allow_test_runtime;
   JsonObject *budgets;          /* as given; NULL */
   char *provider;               /* sandbox_config's provider; NULL: no sandbox configured */

@@ -6,11 +6,13 @@
 #include "config/config-private.h"
 
 #define WHERE "governance_config"
+#define MOST_WORDS 64 /* of a command line */
 
 static const char *const KEYS[] = {"allow_static_high_risk_approvals",
                                    "allow_test_sandbox_runtime",
                                    "approval_mode",
                                    "approval_resolver",
+                                   "approver_check",
                                    "budgets",
                                    "enabled",
                                    "policy",
@@ -59,6 +61,24 @@ static gboolean read_path(JsonObject *object, const char *key, char **ret_path, 
   }
   g_free(*ret_path);
   *ret_path = g_canonicalize_filename(json_object_get_string(value), NULL);
+  return TRUE;
+}
+
+/* A program, its path made absolute, and its arguments. */
+static gboolean read_approver_check(Config *config, JsonObject *object, GError **error) {
+  if (!json_get(object, "approver_check")) {
+    return TRUE;
+  }
+  gboolean ok = check_strv(object, WHERE, "approver_check", &config->approver_check, NULL) &&
+                config->approver_check[0] && strchr(config->approver_check[0], '/') &&
+                g_strv_length(config->approver_check) <= MOST_WORDS;
+  if (!ok) {
+    return check_refuse(error, WHERE ".approver_check must be a list of strings: the path of a "
+                                     "program, with a / in it, and its arguments");
+  }
+  char *path = g_canonicalize_filename(config->approver_check[0], NULL);
+  g_free(config->approver_check[0]);
+  config->approver_check[0] = path;
   return TRUE;
 }
 
@@ -234,7 +254,8 @@ gboolean config_read_governance(Config *config, JsonObject *object,
     return check_refuse(error, WHERE " must be a dict");
   }
   return check_keys(object, WHERE, KEYS, error) && read_modes(config, object, error) &&
-         read_policy(config, object, error) && read_budgets(config, object, error) &&
+         read_approver_check(config, object, error) && read_policy(config, object, error) &&
+         read_budgets(config, object, error) &&
          read_sandbox(config, object, provider_names, error) &&
          read_manifest(config, object, error) && read_bridge(config, object, error);
 }

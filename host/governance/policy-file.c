@@ -4,14 +4,13 @@
  * gains nothing. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "governance/policy-private.h"
+#include "governance/trusted-place.h"
 
 typedef struct {
   const char *path; /* as given, for messages; borrowed */
@@ -36,65 +35,16 @@ static gboolean refuse(GError **error, const char *text, const char *path, const
   return FALSE;
 }
 
-/* Both absolute, without . and .. and repeated slashes. */
-static gboolean is_below(const char *path, const char *folder) {
-  gsize length = strlen(folder);
-  if (length == 1) {
-    return TRUE; /* the root of everything */
-  }
-  return strncmp(path, folder, length) == 0 && path[length] == '/';
-}
-
-/* The folder with every link in it resolved; made absolute where it does not exist. Owned. */
-static char *resolve(const char *folder) {
-  char *real = realpath(folder, NULL);
-  char *copy = real ? g_strdup(real) : g_canonicalize_filename(folder, NULL);
-  free(real);
-  return copy;
-}
-
-static gboolean below_agent_dir(const char *path, const char *const *agent_dirs) {
-  for (gsize i = 0; agent_dirs && agent_dirs[i]; i++) {
-    g_autofree char *lexical = g_canonicalize_filename(agent_dirs[i], NULL);
-    g_autofree char *real = resolve(agent_dirs[i]);
-    if (is_below(path, lexical) || is_below(path, real)) {
-      return TRUE;
-    }
-  }
-  return FALSE;
-}
-
-/* Whether a folder between root and path has a name that agents' folders have. */
-static gboolean below_such_name(const char *path, const char *root) {
-  static const char *const NAMES[] = {"workspace", "workspaces", "artifact", "artifacts", "output",
-                                      "outputs",   "tmp",        "temp",     NULL};
-  if (!is_below(path, root)) {
-    return FALSE;
-  }
-  g_auto(GStrv) parts = g_strsplit(path + (strlen(root) == 1 ? 0 : strlen(root)), "/", -1);
-  for (gsize i = 0; parts[i] && parts[i + 1]; i++) {
-    if (g_strv_contains(NAMES, parts[i])) {
-      return TRUE;
-    }
-  }
-  return FALSE;
-}
-
 /* The place of the file and, where links lead to it, the place of the first: who may change the
  * link chooses the policy. */
 static gboolean check_place(const PolicyFile *file, const char *project_root,
                             const char *const *agent_dirs, GError **error) {
-  g_autofree char *lexical_root = g_canonicalize_filename(project_root, NULL);
-  g_autofree char *root = resolve(project_root);
-  if (!is_below(file->real, root)) {
+  g_autofree char *root = place_resolve(project_root);
+  if (!place_is_below(file->real, root)) {
     return refuse(error, "Policy file escapes trusted project root", file->path, NULL);
   }
-  if (below_agent_dir(file->real, agent_dirs) || below_agent_dir(file->lexical, agent_dirs) ||
-      below_such_name(file->real, root) || below_such_name(file->lexical, root) ||
-      below_such_name(file->lexical, lexical_root)) {
-    return refuse(error, "Policy file is inside an agent-writable directory", file->path, NULL);
-  }
-  return TRUE;
+  return !place_is_agents(file->real, file->lexical, project_root, agent_dirs) ||
+         refuse(error, "Policy file is inside an agent-writable directory", file->path, NULL);
 }
 
 static gboolean check_name(const char *path, GError **error) {
@@ -108,16 +58,6 @@ static gboolean check_name(const char *path, GError **error) {
   }
   return g_strcmp0(dot, ".json") == 0 ||
          refuse(error, "Unsupported policy file extension", dot ? dot : "none", NULL);
-}
-
-/* Where an open file is, as the kernel knows it. Owned, or NULL. */
-static char *place_of(int fd) {
-  char link[64];
-  char place[PATH_MAX];
-  g_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t length = readlink(link, place, sizeof place);
-  gboolean whole = length > 0 && (gsize)length < sizeof place && place[0] == '/';
-  return whole ? g_strndup(place, (gsize)length) : NULL;
 }
 
 static gboolean refuse_link(GError **error, const char *path) {
@@ -145,7 +85,7 @@ static gboolean open_file(PolicyFile *file, gboolean discovered, GError **error)
 /* Below the root, no part of its path is a link. */
 static gboolean check_no_link(const PolicyFile *file, const char *project_root, GError **error) {
   g_autofree char *lexical_root = g_canonicalize_filename(project_root, NULL);
-  g_autofree char *root = resolve(project_root);
+  g_autofree char *root = place_resolve(project_root);
   const char *name = file->lexical + (strlen(lexical_root) == 1 ? 0 : strlen(lexical_root));
   g_autofree char *plain = g_strconcat(strlen(root) == 1 ? "" : root, name, NULL);
   return strcmp(plain, file->real) == 0 || refuse_link(error, file->path);
@@ -246,6 +186,6 @@ const char *policy_file(const Policy *policy) {
 }
 
 gboolean policy_file_is_below(const Policy *policy, const char *folder) {
-  g_autofree char *real = resolve(folder);
-  return policy->file && (is_below(policy->file, real) || strcmp(policy->file, real) == 0);
+  g_autofree char *real = place_resolve(folder);
+  return policy->file && (place_is_below(policy->file, real) || strcmp(policy->file, real) == 0);
 }

@@ -4,6 +4,7 @@
 
 #include "base/build.h"
 #include "base/error.h"
+#include "run/approver.h"
 #include "run/guarded.h"
 
 gboolean harness_register(const Config *config, ProviderRegistry *registry, GError **error) {
@@ -52,12 +53,17 @@ static gboolean open_provider(Harness *harness, GError **error) {
   return harness->instance && provider_instance_check(harness->instance, config->manifest, error);
 }
 
+static gboolean check_approver(const Config *config, GError **error) {
+  g_autoptr(JsonObject) stored = approver_stored(config);
+  return !stored || approver_check_place(stored, error);
+}
+
 Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **error) {
   g_autoptr(Harness) harness = g_new0(Harness, 1);
   harness->config = take_config;
   harness->registry = registry;
   if (!harness_register(harness->config, registry, error) || !load_policy(harness, error) ||
-      !open_provider(harness, error)) {
+      !check_approver(harness->config, error) || !open_provider(harness, error)) {
     return NULL;
   }
   harness->guarded = guarded_places(harness->config, harness->policy);

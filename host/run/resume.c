@@ -65,22 +65,71 @@ static gboolean check_decision(const char *decision, const char *approver, const
          (!arguments || approval_check_arguments(arguments, MOST_TIMEOUT, error));
 }
 
-gboolean resume_decide(Record *record, const char *run_id, const char *approval_id,
-                       const char *decision, const char *approver, const char *note,
-                       JsonObject *arguments, JsonObject **ret_approval, GError **error) {
-  if (!check_decision(decision, approver, note, arguments, error)) {
+/* The approval, where a decision about it could count. One that is not pending any more is left to record_decide, which
+ * has the words for it; it never is pending again. FALSE: *error. */
+static gboolean find_pending(JsonObject *life, const char *run_id, const char *approval_id,
+                             JsonObject **ret_approval, GError **error) {
+  JsonObject *approvals = json_get(life, "approvals");
+  for (gsize i = 0; i < json_object_array_length(approvals); i++) {
+    JsonObject *approval = json_object_array_get_idx(approvals, i);
+    if (g_strcmp0(json_get_text(approval, "approval_id"), approval_id) == 0) {
+      gboolean pending = g_strcmp0(json_get_text(approval, "status"), "pending") == 0;
+      *ret_approval = pending ? approval : NULL;
+      return TRUE;
+    }
+  }
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND, "No approval %s on run %s",
+              approval_id, run_id);
+  return FALSE;
+}
+
+static gboolean check_approver(Record *record, const char *run_id, const char *approval_id,
+                               const ResumeDecision *decision, GError **error) {
+  g_autoptr(JsonObject) life = record_life(record, run_id, error);
+  JsonObject *approval = NULL;
+  if (!life || !find_pending(life, run_id, approval_id, &approval, error)) {
+    return FALSE;
+  }
+  if (!approval) {
+    return TRUE;
+  }
+  g_autoptr(JsonObject) question = json_object_new_object();
+  json_add_text(question, "run_id", run_id);
+  json_add_text(question, "approval_id", approval_id);
+  json_add_text(question, "decision", decision->decision);
+  json_add_text(question, "approver", decision->approver);
+  json_add_text(question, "note", decision->note);
+  json_add_take(question, "arguments", json_object_get(decision->arguments));
+  json_add_take(question, "approval", approval_told(approval));
+  return approver_allows(json_get(life, "request"), decision->hook, question, error);
+}
+
+gboolean resume_decide_as(Record *record, const char *run_id, const char *approval_id,
+                          const ResumeDecision *decision, JsonObject **ret_approval,
+                          GError **error) {
+  JsonObject *arguments = decision->arguments;
+  if (!check_decision(decision->decision, decision->approver, decision->note, arguments, error) ||
+      !check_approver(record, run_id, approval_id, decision, error)) {
     return FALSE;
   }
   g_autofree char *digest = arguments ? argv_digest_of(json_get_text(arguments, "command")) : NULL;
   Edit edit = {.arguments = arguments, .argv_digest = digest};
   const RecordDecision stored = {
-      .approve = strcmp(decision, "approve") == 0,
-      .approver = approver,
-      .note = note && *note ? note : NULL,
+      .approve = strcmp(decision->decision, "approve") == 0,
+      .approver = decision->approver,
+      .note = decision->note && *decision->note ? decision->note : NULL,
       .edit = arguments ? put_edit : NULL,
       .user = &edit,
   };
   return record_decide(record, run_id, approval_id, &stored, ret_approval, error);
+}
+
+gboolean resume_decide(Record *record, const char *run_id, const char *approval_id,
+                       const char *decision, const char *approver, const char *note,
+                       JsonObject *arguments, JsonObject **ret_approval, GError **error) {
+  const ResumeDecision whole = {
+      .decision = decision, .approver = approver, .note = note, .arguments = arguments};
+  return resume_decide_as(record, run_id, approval_id, &whole, ret_approval, error);
 }
 
 /* ---- What remains ------------------------------------------------------------------------------------------------ */

@@ -4,18 +4,31 @@
  * 6.6).
  *
  * The request that is stored with a run (RunHooks.request) is its door's own matter but for these members: surface
- * ("exec", "session"), command and timeout (of "exec").
+ * ("exec", "session", "api"), command and timeout (of "exec"), and approver_check (run/approver.h), which run_start adds.
  */
 #ifndef SANDHOST_RUN_RESUME_H
 #define SANDHOST_RUN_RESUME_H
 
 #include "record/approvals.h"
+#include "run/approver.h"
 
 /* Decides one approval: decision is "approve" or "deny". note, and arguments (the edited call's), may be NULL. Errors: the
- * texts of behaviour 6.3, as CONFIG, NOT_FOUND and CONFLICT. ret_approval (may be NULL): what it has become; owned. */
+ * texts of behaviour 6.3, as CONFIG, NOT_FOUND and CONFLICT; those of approver_allows. ret_approval (may be NULL): what it has become; owned. */
 gboolean resume_decide(Record *record, const char *run_id, const char *approval_id,
                        const char *decision, const char *approver, const char *note,
                        JsonObject *arguments, JsonObject **ret_approval, GError **error);
+
+/* The same with the program's own word on who decides (run/approver.h). All borrowed. */
+typedef struct {
+  const char *decision;
+  const char *approver;
+  const char *note;         /* NULL */
+  JsonObject *arguments;    /* NULL */
+  const ApproverHook *hook; /* NULL */
+} ResumeDecision;
+gboolean resume_decide_as(Record *record, const char *run_id, const char *approval_id,
+                          const ResumeDecision *decision, JsonObject **ret_approval,
+                          GError **error);
 
 typedef enum {
   REMAINS_AGAIN,   /* it waited, or was never begun: it is to be run */

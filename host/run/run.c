@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "run/approver.h"
 #include "run/run-private.h"
 
 #define DEFAULT_LEASE_SECONDS 60
@@ -41,6 +42,23 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   return run;
 }
 
+/* The door's request, and who is asked about an approver. NULL where the run cannot wait. Owned. */
+static JsonObject *request_of(const Harness *harness, JsonObject *request) {
+  JsonObject *whole = NULL;
+  JsonObject *check = approver_stored(harness->config);
+  if (request) {
+    whole = json_object_new_object();
+    json_object_object_foreach(request, key, value) {
+      json_add_take(whole, key, json_object_get(value));
+    }
+  }
+  if (whole && check) {
+    json_add_take(whole, "approver_check", json_object_get(check));
+  }
+  json_object_put(check);
+  return whole;
+}
+
 Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GError **error) {
   if (!harness_executes(harness, error)) {
     return NULL;
@@ -50,10 +68,11 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
   g_autofree char *owner = id_new("owner");
   if (record) {
     g_autoptr(JsonObject) header = harness_header(harness);
+    g_autoptr(JsonObject) request = request_of(harness, hooks->request);
     const RecordLife life = {.owner = owner,
                              .lease_seconds = lease_of(harness),
                              .keep_days = retention_days(harness->config),
-                             .request = hooks->request};
+                             .request = request};
     if (!record_begin_life(record, id, trace_id, header, &life, error)) {
       return NULL;
     }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* approver-program.c: one question to a program, and its exit code as the answer. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "run/approver.h"
+
+#define MOST_SAID 4096 /* bytes of stderr that are looked at */
+#define LOOK_MS 20     /* how often its end is looked for */
+
+typedef struct {
+  GPid pid;
+  int err; /* its stderr, ours to close; -1 */
+  GString *said;
+  int status; /* of waitpid */
+} Asked;
+
+static gboolean fail(GError **error, const char *program, const char *why) {
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_FAILED,
+              "the approver check %s could not be asked: %s; nothing was decided", program, why);
+  return FALSE;
+}
+
+/* In the child, where only what is safe in a signal handler may be called. */
+static void in_child(void *data) {
+  sigset_t none;
+  (void)data;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* A file in memory, so that nobody has to write while the program does not read. -1 with errno. */
+static int question_fd(JsonObject *question) {
+  g_autofree char *text = json_text(question);
+  g_autofree char *line = g_strconcat(text, "\n", NULL);
+  gsize length = strlen(line);
+  int fd = memfd_create("approver-question", MFD_CLOEXEC);
+  if (fd < 0) {
+    return -1;
+  }
+  for (gsize done = 0; done < length;) {
+    ssize_t count = write(fd, line + done, length - done);
+    if (count < 0 && errno != EINTR) {
+      int reason = errno;
+      close(fd);
+      errno = reason;
+      return -1;
+    }
+    done += count > 0 ? (gsize)count : 0;
+  }
+  lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
+static gboolean start(Asked *asked, const char *const *argv, int question, GError **error) {
+  g_autoptr(GError) failure = NULL;
+  const GSpawnFlags flags = G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL;
+  if (!g_spawn_async_with_pipes_and_fds("/", argv, NULL, flags, in_child, NULL, question, -1, -1,
+                                        NULL, NULL, 0, &asked->pid, NULL, NULL, &asked->err,
+                                        &failure)) {
+    return fail(error, argv[0], failure->message);
+  }
+  setpgid(asked->pid, asked->pid); /* whoever is first */
+  return TRUE;
+}
+
+/* What is there to be read, for so long at most. FALSE: nothing more will come. */
+static gboolean hear(Asked *asked, int wait_ms) {
+  char bytes[MOST_SAID];
+  struct pollfd watched = {.fd = asked->err, .events = POLLIN};
+  if (poll(&watched, 1, wait_ms) <= 0 || asked->err < 0) {
+    return FALSE;
+  }
+  ssize_t count = read(asked->err, bytes, sizeof bytes);
+  if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) {
+    close(asked->err);
+    asked->err = -1;
+    return FALSE;
+  }
+  gsize room = MOST_SAID - asked->said->len;
+  g_string_append_len(asked->said, bytes, (gssize)MIN(room, (gsize)MAX(count, 0)));
+  return TRUE;
+}
+
+/* Not yet reaped, so that its id is still its own. */
+static gboolean has_ended(GPid pid) {
+  siginfo_t info = {0};
+  return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
+}
+
+/* FALSE: it was too slow. Nothing of it is left either way. */
+static gboolean await_end(Asked *asked, gint64 seconds) {
+  gint64 deadline = clock_deadline(seconds * CLOCK_SECOND);
+  gboolean ended = FALSE;
+  while (!(ended = has_ended(asked->pid)) && clock_now() < deadline) {
+    hear(asked, LOOK_MS);
+  }
+  while (ended && asked->said->len < MOST_SAID && hear(asked, 0)) {
+    /* what it said last */
+  }
+  kill(-asked->pid, SIGKILL);
+  kill(asked->pid, SIGKILL);
+  while (waitpid(asked->pid, &asked->status, 0) < 0 && errno == EINTR) {
+    /* again */
+  }
+  return ended;
+}
+
+static gboolean judge(const Asked *asked, const char *program, GError **error) {
+  if (WIFSIGNALED(asked->status)) {
+    g_autofree char *why = g_strdup_printf("it was ended by signal %d", WTERMSIG(asked->status));
+    return fail(error, program, why);
+  }
+  if (WEXITSTATUS(asked->status) == 0) {
+    return TRUE;
+  }
+  gsize line = strcspn(asked->said->str, "\n");
+  g_autofree char *first = g_strndup(asked->said->str, line);
+  g_strstrip(first);
+  if (!*first) {
+    g_free(first);
+    first = g_strdup_printf("%s ended with %d", program, WEXITSTATUS(asked->status));
+  }
+  g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_POLICY_DENIED, first);
+  return FALSE;
+}
+
+gboolean approver_ask_program(const char *const *argv, JsonObject *question, gint64 seconds,
+                              GError **error) {
+  Asked asked = {.err = -1, .said = g_string_new(NULL)};
+  int input = question_fd(question);
+  gboolean ok = FALSE;
+  if (input < 0) {
+    fail(error, argv[0], g_strerror(errno));
+  } else if (start(&asked, argv, input, error)) {
+    g_autofree char *slow =
+        g_strdup_printf("it gave no answer within %" G_GINT64_FORMAT " seconds", seconds);
+    ok = await_end(&asked, seconds) ? judge(&asked, argv[0], error) : fail(error, argv[0], slow);
+  }
+  if (input >= 0) {
+    close(input);
+  }
+  if (asked.err >= 0) {
+    close(asked.err);
+  }
+  g_string_free(asked.said, TRUE);
+  return ok;
+}
