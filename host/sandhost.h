@@ -5,6 +5,12 @@
  *   sandhost_open -> register_sandbox_provider? -> sandhost_check? -> sandhost_run_start
  *     -> sandhost_execute ... -> sandhost_run_end -> sandhost_close
  *
+ * A run that has to wait for a person, and goes on later, maybe in another process:
+ *
+ *   ... -> sandhost_execute: "awaiting_approval" -> sandhost_run_end
+ *   sandhost_approvals -> sandhost_approve | sandhost_deny
+ *   sandhost_resume -> sandhost_execute_stopped -> sandhost_execute ... -> sandhost_run_end
+ *
  * A host is a configuration with its providers and its record. A run is one task of an agent: it has one sandbox,
  * made by its first command and shared by all of them. libsandhost(3) has an example.
  *
@@ -76,12 +82,34 @@ enum sandhost_status {
 
 /* ---- The host --------------------------------------------------------------------------------------------------- */
 
+/* A decision of a person, before it is stored. All borrowed. */
+struct sandhost_decision {
+  size_t size;
+  const char *run_id;
+  const char *approval_id;
+  const char *decision;  /* "approve" or "deny" */
+  const char *approver;  /* the name that is claimed */
+  const char *note;      /* NULL: none */
+  const char *arguments; /* JSON: the call as it was edited; NULL: as it was asked about */
+  const char *approval;  /* JSON: the ask, as sandhost_approvals tells it */
+};
+
 /* What a program sets beside the configuration; each member wins over it. NULL: what the configuration says. */
 struct sandhost_settings {
   size_t size;
   const char *workspace; /* folder whose files go in and come back; it must exist */
   const char *provider;  /* name of the sandbox provider */
   const char *record;    /* file that keeps the record; made when it is missing */
+
+  /* Says whether the one who decides is who the name claims; names are not authenticated otherwise. Asked by
+   * sandhost_approve and sandhost_deny before anything is stored, after the program that the configuration names
+   * (governance_config.approver_check), and only about an ask that still waits. 0: yes. Any other: the decision is refused
+   * as DENIED, with the text in *ret_refusal (NULL before; allocated with malloc, freed by the library) as the reason. NULL
+   * function: a name is taken as given.
+   * Threads: from the thread of sandhost_approve and sandhost_deny, so several at once. It may block. user must live until
+   * the host is closed and its runs have ended. */
+  int (*check_approver)(void *user, const struct sandhost_decision *decision, char **ret_refusal);
+  void *user;
 };
 
 /* Opens a host.
@@ -90,8 +118,8 @@ struct sandhost_settings {
  * ret_host: must not be NULL; owned, given back with sandhost_close.
  *
  * Only the JSON and settings are looked at here. The configuration itself is checked when the host is first needed, by
- * sandhost_check, sandhost_tool, sandhost_run_start or sandhost_trajectory, so that providers can be registered in
- * between. Relative paths in it are taken from what is the current folder then.
+ * sandhost_check, sandhost_tool, sandhost_run_start, sandhost_resume or whatever reads the record, so that providers can
+ * be registered in between. Relative paths in it are taken from what is the current folder then.
  * Errors: INVALID, CONFIG. */
 SANDHOST_API int sandhost_open(const char *config_json, const struct sandhost_settings *settings,
                                sandhost **ret_host, char **ret_error);
@@ -171,7 +199,7 @@ struct sandhost_hooks {
   void *user;
 
   /* Answers an ask at once: the name of who allows it, once; it goes into the record. NULL or "" for no: the command
-   * is then refused. The text must stay as it is until the next call of this function or sandhost_run_end; it is
+   * is then refused, or waits where there is a request. The text must stay as it is until the next call of this function or sandhost_run_end; it is
    * copied. NULL function: nobody answers.
    * Threads: from the thread of sandhost_execute, one at a time in a run. It may block: the command waits. */
   const char *(*answer)(void *user, const struct sandhost_ask *ask);
@@ -186,11 +214,17 @@ struct sandhost_hooks {
   /* One line about something that takes long, such as an image that is pulled.
    * Threads: from any, one at a time for each command. */
   void (*progress)(void *user, const char *line);
+
+  /* What the program needs to go on with this run in another process, such as its task: a JSON object, at most 1 MiB,
+   * which is kept in the record as it is and given back by sandhost_run_request. "{}" will do. With it an ask that nobody
+   * answers makes the run wait (governance_config.approval_mode "fail" still refuses at once), and a run whose process died
+   * can be resumed. NULL: such an ask is refused. sandhost_resume does not look at it. */
+  const char *request;
 };
 
 /* Starts a run and its row in the record. The sandbox itself is made by the first command. hooks: NULL: none. ret_run:
  * must not be NULL; owned, given back with sandhost_run_end. A host has any number of runs at once.
- * Errors: INVALID, those of sandhost_check, CONFIG (there is no execute tool: the reason is sandhost_tool's),
+ * Errors: INVALID (also a request that is no JSON object), those of sandhost_check, CONFIG (there is no execute tool: the reason is sandhost_tool's),
  * RECORD. */
 SANDHOST_API int sandhost_run_start(sandhost *host, const struct sandhost_hooks *hooks,
                                     sandhost_run **ret_run, char **ret_error);
@@ -207,6 +241,11 @@ SANDHOST_API const char *sandhost_run_id(const sandhost_run *run);
  * {"copied_in", "written", "skipped"} or null}, and where they apply "governance_error_code", "error_type",
  * "record_error".
  *
+ * The status is "awaiting_approval" where the policy asks and the run waits (hooks->request): then nothing that was asked
+ * about has happened, and "approvals" has the asks: [{"approval_id", "tool_call_id", "capability", "target", "arguments",
+ * "risk_level", "reason", "expires_at", ...}]. Commands that run go on, no new one begins: end the run with
+ * sandhost_run_end(run, NULL, ...).
+ *
  * Whatever becomes of the command is a result, and OK: a command that fails, one that the policy denies, a sandbox that
  * is lost, an empty command, a negative timeout. A failure means that there was no call at all, and nothing was
  * recorded.
@@ -222,21 +261,108 @@ SANDHOST_API void sandhost_cancel(sandhost_run *run);
 
 /* Waits for the run's commands, ends its sandbox, writes the end into the record and frees the run. The run is gone
  * whatever is returned. Not from a hook.
- * status: "completed", "failed" or "cancelled"; NULL: "cancelled" after sandhost_cancel, else "completed". Any other
- * word is INVALID, and recorded as "failed". reason: for the record; NULL: none.
- * Errors: INVALID, RECORD (the end could not be written). */
+ * status: "completed", "failed" or "cancelled"; NULL: "cancelled" after sandhost_cancel, else "awaiting_approval" when the
+ * run waits, else "completed". Any other word is INVALID, and recorded as "failed". reason: for the record; NULL: none.
+ * Errors: INVALID, RECORD (the end could not be written), STATE (the run was ended, or taken over, from outside). */
 SANDHOST_API int sandhost_run_end(sandhost_run *run, const char *status, const char *reason,
                                   char **ret_error);
 
+/* ---- Waiting and going on --------------------------------------------------------------------------------------- */
+
+/* The asks that wait for a decision, oldest first, or with all also those that were decided, used or expired: a JSON array
+ * of {"approval_id", "run_id", "run_status", "status": "pending", "approved", "denied", "used" or "expired", "capability",
+ * "target", "arguments", "command", "risk_level", "reason", "created_at", "expires_at", "approver", "note", "decision",
+ * "edited_arguments", ...}. run_id: of this run; a unique beginning of at least 8 characters will do. NULL: of all runs in
+ * the record. ret_json: must not be NULL.
+ * Errors: INVALID, NOT_FOUND ("No run {id}"), those of sandhost_trajectory. */
+SANDHOST_API int sandhost_approvals(sandhost *host, const char *run_id, int all, char **ret_json,
+                                    char **ret_error);
+
+/* Allows exactly the call that was asked about, once, when its run is resumed. The decision is final, and of two at once
+ * the first one counts. It is made in the record, so the run may belong to any program.
+ * approver: who decides; not empty, at most 256 bytes. settings->check_approver and governance_config.approver_check say
+ * whether that is true. note: the agent reads it; at most 4096 bytes; NULL: none. arguments: JSON {"command", "timeout"}:
+ * this call in the place of the one that was asked about, and only this one; NULL: as it was asked about.
+ * ret_approval: JSON: what the ask has become, as sandhost_approvals tells it. Blocks as long as check_approver does.
+ * Errors: INVALID ("approver is required", ...), NOT_FOUND ("No run {id}", "No approval {id} on run {run}"), STATE
+ * ("Approval {id} is already {status}", "Approval {id} expired at {time}"), DENIED (the approver is refused), CONFIG and
+ * FAILED (the program approver_check cannot be asked), RECORD. After an error nothing was decided. */
+SANDHOST_API int sandhost_approve(sandhost *host, const char *run_id, const char *approval_id,
+                                  const char *approver, const char *note, const char *arguments,
+                                  char **ret_approval, char **ret_error);
+
+/* Refuses the call; when its run is resumed the agent reads "Denied by {approver}: {note}". The rest as
+ * sandhost_approve. */
+SANDHOST_API int sandhost_deny(sandhost *host, const char *run_id, const char *approval_id,
+                               const char *approver, const char *note, char **ret_approval,
+                               char **ret_error);
+
+/* Goes on with a run of a program that waited and is decided, or whose process died: in a segment, and a trace, of its own,
+ * with a fresh sandbox and with the configuration of this host. Of several that try, one wins. What was decided under
+ * another policy or for another sandbox does not count: then the run waits again. hooks, ret_run: as for
+ * sandhost_run_start. Blocks while sandboxes that an earlier process left are removed; runs no command yet.
+ * Errors: INVALID, NOT_FOUND ("No run {id}"), STATE ("Run {id} is still waiting for approval: {ids}", "Run {id} is running
+ * in another process (its heartbeat is current)", "Run {id} is {status}; only a waiting or stopped run can resume", "Run
+ * {id} cannot be resumed: its request was never stored", a run of the program sandhost: that resumes it), those of
+ * sandhost_run_start. */
+SANDHOST_API int sandhost_resume(sandhost *host, const char *run_id,
+                                 const struct sandhost_hooks *hooks, sandhost_run **ret_run,
+                                 char **ret_error);
+
+/* The request that the run was begun with (hooks->request), as JSON; NULL: there is none. Borrowed until
+ * sandhost_run_end. */
+SANDHOST_API const char *sandhost_run_request(const sandhost_run *run);
+
+/* Runs what the earlier segments of a resumed run left: calls that waited are asked about again, and what was decided
+ * counts; calls that were never begun run; one that had begun is not repeated, and its result says so ("error_type":
+ * "unknown_outcome"). Blocks until all are done; they run side by side, as sandhost_execute would run them. Where the output
+ * hook is told of one, command is a text of the library's.
+ * ret_results: must not be NULL. JSON {"run_id", "trace_id", "notice": what the agent is to be told where the sandbox that
+ * it had is gone, or null, "results": in the order in which the calls were made, each as sandhost_execute gives it, with
+ * "tool_call_id" and "arguments"}. Calls whose results are in the record already are not among them. A second call, and one
+ * for a run that was not resumed, has no results.
+ * Errors: INVALID, STATE (the run is ending). */
+SANDHOST_API int sandhost_execute_stopped(sandhost_run *run, char **ret_results, char **ret_error);
+
+/* Ends a run from outside, whichever program has it: one that waits, one whose process died, and one that goes on, whose
+ * process notices within a second. Then removes the sandboxes that this host's provider has of it.
+ * status: "cancelled", "failed" or "timeout"; NULL: "cancelled". reason: for the record; NULL: none in particular.
+ * ret_status: the run's status in the record; one that had ended already stays as it was.
+ * Errors: INVALID, NOT_FOUND, RECORD, PROVIDER and others (the run is ended, and sandboxes of it may be left). */
+SANDHOST_API int sandhost_abandon(sandhost *host, const char *run_id, const char *status,
+                                  const char *reason, char **ret_status, char **ret_error);
+
 /* ---- The record ------------------------------------------------------------------------------------------------- */
 
-/* Everything that happened in a run of this host's record, whichever program made it: JSON, the trajectory that
- * sandhost show --json prints. run_id: the id, or a unique beginning of at least 8 characters. ret_json: must not be
- * NULL. A run that goes on has evidence_status "partial".
+/* Everything that happened in one segment of a run of this host's record, whichever program made it: JSON, the trajectory
+ * that sandhost show --json prints. id: the id of a trace: that segment; the id of a run, or a unique beginning of it of at
+ * least 8 characters: its last segment, with the others in "other_trace_ids_for_run". ret_json: must not be NULL. A segment
+ * that goes on has evidence_status "partial".
  * Errors: INVALID, NOT_FOUND, RECORD, CONFIG, and those of sandhost_check where the configuration names the
  * record's file. */
-SANDHOST_API int sandhost_trajectory(sandhost *host, const char *run_id, char **ret_json,
+SANDHOST_API int sandhost_trajectory(sandhost *host, const char *id, char **ret_json,
                                      char **ret_error);
+
+/* The whole run: JSON {"run_id", "session_id", "agent_name", "status", "attempt", "previous_attempts", "segments":
+ * [{"trace_id", "status", "trajectory", "trace_kept"}], "traces_missing", "totals", "tool_calls", "approvals", "usage"}.
+ * A call that waited is in several segments; totals and tool_calls count it once, by how it finally ended. run_id: also the
+ * id of a trace. ret_json: must not be NULL. Errors: as sandhost_trajectory. */
+SANDHOST_API int sandhost_run_trajectory(sandhost *host, const char *run_id, char **ret_json,
+                                         char **ret_error);
+
+/* The runs on record, newest first: a JSON array of {"run_id", "trace_id", "status", "created_at", "ended_at",
+ * "agent_name", "provider", "commands"}. filter: JSON, all members optional: {"status", "provider", "since": a time as
+ * "2026-01-31T12:00:00Z", "limit": 1 to 100000, 100 where it is missing}. NULL: no filter. ret_json: must not be NULL.
+ * Errors: INVALID (also a filter that makes no sense), those of sandhost_trajectory. */
+SANDHOST_API int sandhost_runs(sandhost *host, const char *filter, char **ret_json,
+                               char **ret_error);
+
+/* Whether the record is what was written: JSON {"whole": true or false, "runs": [{"run_id", "state", "events", "head",
+ * "faults"}], "head", "pruned", "faults"}, as sandhost record verify --json prints it. run_id: this run alone, and the last
+ * three are null; NULL: all. A record that was altered is a result, and OK. Reads the whole record.
+ * Errors: those of sandhost_trajectory. */
+SANDHOST_API int sandhost_record_verify(sandhost *host, const char *run_id, char **ret_json,
+                                        char **ret_error);
 
 /* ---- The library ------------------------------------------------------------------------------------------------ */
 

@@ -7,6 +7,7 @@
 
 #include "record/record.h"
 #include "run/harness.h"
+#include "run/run.h"
 #include "sandhost.h"
 
 struct sandhost {
@@ -15,11 +16,28 @@ struct sandhost {
   char *workspace;    /* these three: of the settings; NULL: not set */
   char *provider;
   char *record_path;
+  int (*check_approver)(void *user, const struct sandhost_decision *decision, char **ret_refusal);
+  void *user; /* of check_approver */
   ProviderRegistry *registry;
 
   pthread_mutex_t lock; /* guards what follows; held while it is made, not while it is used */
   Harness *harness;     /* NULL: not checked yet. Does not change once made */
   Record *record;       /* NULL: not needed yet. Does not change once made */
+};
+
+struct sandhost_run {
+  sandhost *host; /* a reference */
+  Run *run;
+  Cancel *cancel;
+  struct sandhost_hooks hooks; /* its request is NULL */
+  char *request;               /* what sandhost_run_request gives; NULL */
+
+  pthread_mutex_t lock; /* guards what follows */
+  pthread_cond_t idle;
+  guint executing;
+  gboolean ending;
+  GPtrArray *stopped; /* ResumeCall *: what earlier segments left; NULL: nothing, or it was run */
+  gboolean reset;     /* an earlier segment had a sandbox */
 };
 
 sandhost *host_ref(sandhost *host);
@@ -31,9 +49,31 @@ void host_unref(sandhost *host);
 const Harness *host_harness(sandhost *host, GError **error);
 Record *host_record(sandhost *host, GError **error);
 
+/* The run and its record, for who reads or changes it: the whole id, owned; story_find's errors. */
+char *host_find_run(sandhost *host, const char *wanted, Record **ret_record, GError **error);
+
+/* run.c. A handle that is not started yet; hooks are copied. NULL: *ret_status and *ret_error. */
+sandhost_run *api_run_new(sandhost *host, const struct sandhost_hooks *hooks, int *ret_status,
+                          char **ret_error);
+void api_run_free(sandhost_run *run);
+/* What the run room is told with; good as long as the run. */
+RunHooks api_run_hooks(sandhost_run *run);
+/* A call begins, unless the run is ending; each that has begun is left. */
+gboolean api_run_enter(sandhost_run *run);
+void api_run_leave(sandhost_run *run);
+/* One command; call->tool_call_id of an earlier segment, or NULL. Returns owned. */
+JsonObject *api_run_execute(sandhost_run *run, const char *command, gint64 timeout,
+                            const char *tool_call_id);
+
+/* A JSON object that the program gave: *ret_object is owned, NULL for a NULL text. what names it. CONFIG. */
+gboolean api_take_object(const char *what, const char *text, JsonObject **ret_object,
+                         GError **error);
+
 /* Give an error out: *ret_error (may be NULL) gets its text; returns its status, which is never OK. error is
  * borrowed. */
 int api_fail(const GError *error, char **ret_error);
+/* The same where what makes no sense is an argument and not the configuration. */
+int api_fail_argument(const GError *error, char **ret_error);
 /* The same for a status with a text of ours. */
 int api_refuse(int status, const char *text, char **ret_error);
 

@@ -5,8 +5,8 @@
 #include "api/api-private.h"
 #include "base/error.h"
 #include "config/check.h"
-#include "record/trajectory.h"
 #include "run/execute.h"
+#include "run/story.h"
 
 /* ---- Life ------------------------------------------------------------------------------------------------------- */
 
@@ -35,6 +35,8 @@ static sandhost *host_new(const struct sandhost_settings *settings) {
   host->workspace = absolute(settings->workspace);
   host->provider = g_strdup(settings->provider);
   host->record_path = absolute(settings->record);
+  host->check_approver = settings->check_approver;
+  host->user = settings->user;
   host->registry = provider_registry_new();
   return host;
 }
@@ -259,23 +261,11 @@ Record *host_record(sandhost *host, GError **error) {
   return record;
 }
 
-static JsonObject *read_trajectory(sandhost *host, const char *wanted, GError **error) {
+char *host_find_run(sandhost *host, const char *wanted, Record **ret_record, GError **error) {
   Record *record = host_record(host, error);
-  g_autofree char *id = record ? record_resolve(record, wanted, error) : NULL;
-  g_autoptr(JsonObject) run = id ? record_run(record, id, error) : NULL;
-  return run ? trajectory_new(run) : NULL;
-}
-
-int sandhost_trajectory(sandhost *host, const char *run_id, char **ret_json, char **ret_error) {
-  g_autoptr(GError) error = NULL;
-  if (!host || !run_id || !ret_json) {
-    return api_refuse(SANDHOST_STATUS_INVALID, "host, run_id and ret_json must not be NULL",
-                      ret_error);
+  char *id = record ? story_find(record, wanted, error) : NULL;
+  if (id) {
+    *ret_record = record;
   }
-  g_autoptr(JsonObject) trajectory = read_trajectory(host, run_id, &error);
-  if (!trajectory) {
-    return api_fail(error, ret_error);
-  }
-  api_give(trajectory, ret_json);
-  return SANDHOST_STATUS_OK;
+  return id;
 }

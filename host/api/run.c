@@ -6,23 +6,13 @@
 #include <string.h>
 
 #include "api/api-private.h"
+#include "base/error.h"
 #include "run/execute.h"
 #include "run/run.h"
 
 #define MAX_COMMAND JSON_MAX_BYTES
 #define MAX_APPROVER 256u /* bytes of a name that are kept */
-
-struct sandhost_run {
-  sandhost *host; /* a reference */
-  Run *run;
-  Cancel *cancel;
-  struct sandhost_hooks hooks;
-
-  pthread_mutex_t lock; /* guards what follows */
-  pthread_cond_t idle;
-  guint executing;
-  gboolean ending;
-};
+#define MAX_REQUEST (1u << 20)
 
 /* ---- Hooks ------------------------------------------------------------------------------------------------------ */
 
@@ -75,15 +65,56 @@ static gboolean output(void *user, guint32 stream, const void *data, gsize lengt
 
 /* ---- Life ------------------------------------------------------------------------------------------------------- */
 
-static void run_free(sandhost_run *run) {
+void api_run_free(sandhost_run *run) {
   g_clear_pointer(&run->cancel, cancel_unref);
   g_clear_pointer(&run->host, host_unref);
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->idle);
+  g_clear_pointer(&run->stopped, g_ptr_array_unref);
+  g_free(run->request);
   g_free(run);
 }
 
-static gboolean start(sandhost_run *run, GError **error) {
+sandhost_run *api_run_new(sandhost *host, const struct sandhost_hooks *hooks, int *ret_status,
+                          char **ret_error) {
+  struct sandhost_hooks own = {.size = sizeof own};
+  if (hooks &&
+      !api_take_sized(hooks, API_SIZE_TO(struct sandhost_hooks, progress), &own, sizeof own)) {
+    *ret_status = api_refuse(SANDHOST_STATUS_INVALID,
+                             "hooks->size is not one that this libsandhost knows", ret_error);
+    return NULL;
+  }
+  own.request = NULL;
+  sandhost_run *run = g_new0(sandhost_run, 1);
+  run->host = host_ref(host);
+  run->cancel = cancel_new();
+  run->hooks = own;
+  pthread_mutex_init(&run->lock, NULL);
+  pthread_cond_init(&run->idle, NULL);
+  return run;
+}
+
+RunHooks api_run_hooks(sandhost_run *run) {
+  return (RunHooks){
+      .answer = run->hooks.answer ? answer : NULL,
+      .progress = run->hooks.progress ? progress : NULL,
+      .user = run,
+      .cancel = run->cancel,
+  };
+}
+
+/* What is stored of the program's request; NULL for none. Owned. */
+static JsonObject *request_of(JsonObject *own) {
+  if (!own) {
+    return NULL;
+  }
+  JsonObject *request = json_object_new_object();
+  json_add_text(request, "surface", "api");
+  json_add_take(request, "request", json_object_get(own));
+  return request;
+}
+
+static gboolean start(sandhost_run *run, JsonObject *own, GError **error) {
   const Harness *harness = host_harness(run->host, error);
   if (!harness || !harness_executes(harness, error)) {
     return FALSE;
@@ -92,44 +123,57 @@ static gboolean start(sandhost_run *run, GError **error) {
   if (!record) {
     return FALSE;
   }
-  const RunHooks hooks = {
-      .answer = run->hooks.answer ? answer : NULL,
-      .progress = run->hooks.progress ? progress : NULL,
-      .user = run,
-      .cancel = run->cancel,
-  };
+  g_autoptr(JsonObject) request = request_of(own);
+  RunHooks hooks = api_run_hooks(run);
+  hooks.request = request;
   run->run = run_start(harness, record, &hooks, error);
   return run->run != NULL;
 }
 
+/* The program's request, where its hooks are long enough to have one. */
+static gboolean take_request(const struct sandhost_hooks *hooks, JsonObject **ret_request,
+                             GError **error) {
+  gboolean has = hooks && hooks->size >= API_SIZE_TO(struct sandhost_hooks, request);
+  const char *text = has ? hooks->request : NULL;
+  if (text && strnlen(text, MAX_REQUEST + 1) > MAX_REQUEST) {
+    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                        "hooks->request is longer than 1 MiB");
+    return FALSE;
+  }
+  return api_take_object("hooks->request", text, ret_request, error);
+}
+
 int sandhost_run_start(sandhost *host, const struct sandhost_hooks *hooks, sandhost_run **ret_run,
                        char **ret_error) {
-  struct sandhost_hooks own = {.size = sizeof own};
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) request = NULL;
+  int status = SANDHOST_STATUS_OK;
   if (!host || !ret_run) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host and ret_run must not be NULL", ret_error);
   }
-  if (hooks &&
-      !api_take_sized(hooks, API_SIZE_TO(struct sandhost_hooks, progress), &own, sizeof own)) {
-    return api_refuse(SANDHOST_STATUS_INVALID, "hooks->size is not one that this libsandhost knows",
-                      ret_error);
+  sandhost_run *run = api_run_new(host, hooks, &status, ret_error);
+  if (!run) {
+    return status;
   }
-  g_autoptr(GError) error = NULL;
-  sandhost_run *run = g_new0(sandhost_run, 1);
-  run->host = host_ref(host);
-  run->cancel = cancel_new();
-  run->hooks = own;
-  pthread_mutex_init(&run->lock, NULL);
-  pthread_cond_init(&run->idle, NULL);
-  if (!start(run, &error)) {
-    run_free(run);
+  if (!take_request(hooks, &request, &error)) {
+    api_run_free(run);
+    return api_fail_argument(error, ret_error);
+  }
+  if (!start(run, request, &error)) {
+    api_run_free(run);
     return api_fail(error, ret_error);
   }
+  run->request = request ? json_text(request) : NULL;
   *ret_run = run;
   return SANDHOST_STATUS_OK;
 }
 
 const char *sandhost_run_id(const sandhost_run *run) {
   return run ? run_id(run->run) : NULL;
+}
+
+const char *sandhost_run_request(const sandhost_run *run) {
+  return run ? run->request : NULL;
 }
 
 void sandhost_cancel(sandhost_run *run) {
@@ -157,11 +201,13 @@ int sandhost_run_end(sandhost_run *run, const char *status, const char *reason, 
   g_autoptr(GError) error = NULL;
   gboolean known = !status || status_is_known(status);
   if (!status) {
-    status = cancel_raised(run->cancel) ? "cancelled" : "completed";
+    status = cancel_raised(run->cancel) ? "cancelled"
+             : run_is_paused(run->run)  ? "awaiting_approval"
+                                        : "completed";
   }
   gboolean ok = run_end(g_steal_pointer(&run->run), known ? status : "failed", reason, &error);
   run_retain(host_harness(run->host, NULL), host_record(run->host, NULL));
-  run_free(run);
+  api_run_free(run);
   if (!ok) {
     return api_fail(error, ret_error);
   }
@@ -174,7 +220,7 @@ int sandhost_run_end(sandhost_run *run, const char *status, const char *reason, 
 
 /* ---- Commands --------------------------------------------------------------------------------------------------- */
 
-static gboolean enter(sandhost_run *run) {
+gboolean api_run_enter(sandhost_run *run) {
   pthread_mutex_lock(&run->lock);
   gboolean ok = !run->ending;
   run->executing += ok ? 1 : 0;
@@ -182,7 +228,7 @@ static gboolean enter(sandhost_run *run) {
   return ok;
 }
 
-static void leave(sandhost_run *run) {
+void api_run_leave(sandhost_run *run) {
   pthread_mutex_lock(&run->lock);
   run->executing--;
   pthread_cond_broadcast(&run->idle);
@@ -190,7 +236,7 @@ static void leave(sandhost_run *run) {
 }
 
 /* What is wrong with a call, in words for the model that made it; NULL: nothing. Owned. */
-static char *fault_of(const sandhost_run *run, const char *command, int timeout) {
+static char *fault_of(const sandhost_run *run, const char *command, gint64 timeout) {
   gsize length = strnlen(command, MAX_COMMAND + 1);
   if (length > MAX_COMMAND) {
     return g_strdup("the command is longer than 16 MiB");
@@ -206,7 +252,8 @@ static char *fault_of(const sandhost_run *run, const char *command, int timeout)
   return NULL;
 }
 
-static JsonObject *execute(sandhost_run *run, const char *command, int timeout) {
+JsonObject *api_run_execute(sandhost_run *run, const char *command, gint64 timeout,
+                            const char *tool_call_id) {
   ExecuteOutcome outcome;
   g_autofree char *fault = fault_of(run, command, timeout);
   if (fault) {
@@ -216,6 +263,7 @@ static JsonObject *execute(sandhost_run *run, const char *command, int timeout) 
     const ExecuteCall call = {
         .command = command,
         .timeout = timeout,
+        .tool_call_id = tool_call_id,
         .user = &following,
         .output = run->hooks.output ? output : NULL,
     };
@@ -232,11 +280,11 @@ int sandhost_execute(sandhost_run *run, const char *command, int timeout_seconds
     return api_refuse(SANDHOST_STATUS_INVALID, "run, command and ret_result must not be NULL",
                       ret_error);
   }
-  if (!enter(run)) {
+  if (!api_run_enter(run)) {
     return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
   }
-  g_autoptr(JsonObject) result = execute(run, command, timeout_seconds);
-  leave(run);
+  g_autoptr(JsonObject) result = api_run_execute(run, command, timeout_seconds, NULL);
+  api_run_leave(run);
   api_give(result, ret_result);
   return SANDHOST_STATUS_OK;
 }

@@ -61,6 +61,33 @@ int api_fail(const GError *error, char **ret_error) {
   return api_refuse(status_of(error), error->message, ret_error);
 }
 
+int api_fail_argument(const GError *error, char **ret_error) {
+  gboolean argument = g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG);
+  return api_refuse(argument ? SANDHOST_STATUS_INVALID : status_of(error), error->message,
+                    ret_error);
+}
+
+gboolean api_take_object(const char *what, const char *text, JsonObject **ret_object,
+                         GError **error) {
+  g_autoptr(GError) failure = NULL;
+  if (!text) {
+    *ret_object = NULL;
+    return TRUE;
+  }
+  g_autoptr(JsonObject) object =
+      json_parse(what, text, strnlen(text, (gsize)JSON_MAX_BYTES + 1), &failure);
+  if (failure) {
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return FALSE;
+  }
+  if (!json_object_is_type(object, json_type_object)) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "%s must be a JSON object", what);
+    return FALSE;
+  }
+  *ret_object = g_steal_pointer(&object);
+  return TRUE;
+}
+
 void api_give(JsonObject *value, char **ret_text) {
   if (ret_text) {
     *ret_text = json_text(value);

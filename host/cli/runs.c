@@ -10,11 +10,6 @@
 
 #define DEFAULT_LIMIT 20
 
-static const char *const STATUSES[] = {
-    "running",           "completed",       "failed",      "cancelled",
-    "awaiting_approval", "awaiting_budget", "interrupted", "blocked",
-    "timeout",           "abandoned",       NULL};
-
 /* Padded by characters; what a stranger wrote into the file has no control characters here. */
 static void add_cell(GString *line, const char *text, glong width) {
   g_autofree char *shown = g_utf8_make_valid(text ? text : "-", -1);
@@ -92,8 +87,8 @@ static int run_runs(int argc, char **argv, const char *path, RecordFilter filter
     cli_complain("runs takes options only, got '%s'; sandhost show RUN tells of one", argv[1]);
     return EXIT_USAGE;
   }
-  if (filter.status && !g_strv_contains(STATUSES, filter.status)) {
-    g_autofree char *list = g_strjoinv(", ", (char **)(gsize)STATUSES);
+  if (filter.status && !g_strv_contains(record_status_names(), filter.status)) {
+    g_autofree char *list = g_strjoinv(", ", (char **)(gsize)record_status_names());
     cli_complain("--status must be one of: %s, got '%s'", list, filter.status);
     return EXIT_USAGE;
   }

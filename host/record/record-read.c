@@ -139,6 +139,14 @@ JsonObject *record_run(Record *record, const char *run_id, GError **error) {
   return code == SQLITE_OK ? g_steal_pointer(&run) : NULL;
 }
 
+const char *const *record_status_names(void) {
+  static const char *const NAMES[] = {
+      "running",           "completed",       "failed",      "cancelled",
+      "awaiting_approval", "awaiting_budget", "interrupted", "blocked",
+      "timeout",           "abandoned",       NULL};
+  return NAMES;
+}
+
 /* Adds the run when it is one of the provider's. */
 static void add_run(sqlite3_stmt *statement, const char *provider, JsonObject *runs) {
   JsonObject *header = NULL;

@@ -71,6 +71,9 @@ char *record_run_of_trace(Record *record, const char *trace_id, GError **error);
  * whose text cannot be read any more has damaged: true and null in its place. Returns owned. */
 JsonObject *record_run(Record *record, const char *run_id, GError **error);
 
+/* All statuses that a run can have; NULL-terminated. Constant. */
+const char *const *record_status_names(void);
+
 /* Which runs are meant. */
 typedef struct {
   const char *status;   /* NULL: any */
