@@ -46,12 +46,30 @@ nm -D --defined-only "$libdir/libsandhost.so" | awk '$2 == "T" {sub(/@.*/, "", $
 grep -v '^ *#' "$prefix/include/sandhost/sandhost.h" | tr -d '\n' | grep -oE 'SANDHOST_API [^(]*\(' | grep -oE '[a-z_]+\($' | tr -d '(' |
   sort >"$work/declared"
 diff "$work/declared" "$work/exported" >"$work/log" || fail "declared and exported differ" "$work/log"
+while read -r name; do
+  grep -qE "^\.Fn $name( |$)" "$SANDHOST_SOURCE/docs/man/libsandhost.3" || fail "the manual page has no $name"
+done <"$work/declared"
 
 # shellcheck disable=SC2046
 cc -Wall -Wextra -Werror -o "$work/embed" "$SANDHOST_SOURCE/examples/embed.c" $(flags --cflags --libs) \
   -Wl,-rpath,"$libdir"
 needed=$(readelf -d "$work/embed" | grep -o 'libsandhost[^]]*')
 [ "$needed" = libsandhost.so.0 ] || fail "the program needs: $needed"
+
+# shellcheck disable=SC2046
+cc -Wall -Wextra -Werror -o "$work/approve" "$SANDHOST_SOURCE/examples/approve.c" $(flags --cflags --libs) \
+  -Wl,-rpath,"$libdir"
+# A run that waits is decided and goes on, in bubblewrap: the command runs once, and then only.
+mkdir -p "$work/waiting/files"
+(cd "$work/waiting" && "$work/approve" files record.db 'echo once >> out.txt; cat out.txt') \
+  >"$work/waiting/out" 2>"$work/waiting/err" || fail "the program that waits failed" "$work/waiting/out" "$work/waiting/err"
+[ "$(cat "$work/waiting/files/out.txt")" = once ] || fail "the command did not run once" "$work/waiting/out"
+for line in '^begun: .*"status":"awaiting_approval"' '^waiting: .*"command":"echo once >> out.txt; cat out.txt"' \
+  '^refused: Approver mallory is refused: only the one who is on call decides$' '^request: {"task":"example"}$' \
+  '^resumed: .*"status":"success","data":{"exit_code":0,"stdout":"once\\n"' '^calls: .*"state":"completed","outcome":"success"'; do
+  grep -qE -- "$line" "$work/waiting/out" || fail "missing: $line" "$work/waiting/out" "$work/waiting/err"
+done
+[ "$(grep -o '"tool_call_id"' <<<"$(grep '^calls: ' "$work/waiting/out")" | wc -l)" -eq 1 ] || fail "not one call" "$work/waiting/out"
 
 # Runs it in a folder of its own, and looks at what it printed and left.
 try() { # FOLDER [LIBRARY_PATH]

@@ -175,7 +175,8 @@ static void assert_chosen(JsonObject *run, const char *which, const char *trace)
     g_assert_cmpstr(json_get_text(segment, "trace_id"), ==, trace);
     return;
   }
-  g_autofree char *text = g_strdup_printf("run run_1 has no segment %s; it has 3", which);
+  g_autofree char *text =
+      g_strdup_printf("run run_1 has no segment %s; it has 3", which ? which : "");
   g_assert_error(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND);
   g_assert_cmpstr(error->message, ==, text);
 }

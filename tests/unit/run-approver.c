@@ -108,7 +108,7 @@ static void test_no_answer(Fixture *fixture, gconstpointer data) {
   assert_cannot(fixture, script, 2, "it gave no answer within 2 seconds");
   g_autofree char *pid = NULL;
   g_assert_true(g_file_get_contents(child, &pid, NULL, NULL));
-  g_autofree char *status = g_strdup_printf("/proc/%d/cmdline", atoi(pid));
+  g_autofree char *status = g_strdup_printf("/proc/%s/cmdline", g_strstrip(pid));
   gint64 deadline = clock_deadline(60 * CLOCK_SECOND);
   g_autofree char *left = NULL;
   do { /* a killed one is on the list until its new parent looks; its command line is empty then */
