@@ -13,6 +13,12 @@ static void sweep(JsonObject *request, const char *run_id) {
   CliRunOptions options = {0};
   ProviderRegistry *registry = NULL;
   Harness *harness = NULL;
+  if (g_strcmp0(json_get_text(request, "surface"), "api") == 0) {
+    cli_complain(
+        "sandboxes of the run may be left: it was begun by a program with libsandhost, and "
+        "this does not know which provider that has");
+    return;
+  }
   if (cli_request_open(request, &options, &error)) {
     harness = cli_harness(&options, &registry, &error);
   }

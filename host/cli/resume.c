@@ -28,6 +28,12 @@ static JsonObject *find_request(const char *path, const char *wanted, char **ret
   if (!life) {
     return NULL;
   }
+  if (g_strcmp0(json_get_text(json_get(life, "request"), "surface"), "api") == 0) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFLICT,
+                "Run %s was begun by a program with libsandhost, which alone can go on with it",
+                id);
+    return NULL;
+  }
   *ret_id = g_steal_pointer(&id);
   return json_object_get(json_get(life, "request"));
 }

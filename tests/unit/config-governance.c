@@ -105,7 +105,8 @@ static void test_shape(void) {
       {"{\"polcy\": {}, \"mode\": 1}",
        "governance_config has unknown keys: mode, polcy. Allowed keys: "
        "allow_static_high_risk_approvals, allow_test_sandbox_runtime, approval_mode, "
-       "approval_resolver, approver_check, budgets, enabled, policy, policy_path, profile, project_root, "
+       "approval_resolver, approver_check, budgets, enabled, policy, policy_path, profile, "
+       "project_root, "
        "sandbox_config, sandbox_manifest, sandbox_runtime, workspace_bridge"},
       {"{\"enabled\": 1}", "governance_config.enabled must be a boolean"},
       {"{\"enabled\": \"true\"}", "governance_config.enabled must be a boolean"},
