@@ -255,6 +255,12 @@ SANDHOST_API const char *sandhost_run_id(const sandhost_run *run);
 SANDHOST_API int sandhost_execute(sandhost_run *run, const char *command, int timeout_seconds,
                                   char **ret_result, char **ret_error);
 
+/* sandhost_execute for a call that the program knows under a name of its own, such as the id that a model gave it. tag: valid
+ * UTF-8, at most 1024 bytes; it is kept with the call in the record and stands in the result as "tag", also in what
+ * sandhost_execute_stopped gives in another process. NULL: none. Errors: as sandhost_execute. */
+SANDHOST_API int sandhost_execute_tagged(sandhost_run *run, const char *tag, const char *command,
+                                         int timeout_seconds, char **ret_result, char **ret_error);
+
 /* Ends all commands of the run, as cancelled, and lets no more begin. Returns at once; sandhost_execute returns soon
  * after. From any thread, from a hook, and from a signal handler. NULL: nothing. */
 SANDHOST_API void sandhost_cancel(sandhost_run *run);
@@ -319,7 +325,7 @@ SANDHOST_API const char *sandhost_run_request(const sandhost_run *run);
  * hook is told of one, command is a text of the library's.
  * ret_results: must not be NULL. JSON {"run_id", "trace_id", "notice": what the agent is to be told where the sandbox that
  * it had is gone, or null, "results": in the order in which the calls were made, each as sandhost_execute gives it, with
- * "tool_call_id" and "arguments"}. Calls whose results are in the record already are not among them. A second call, and one
+ * "tool_call_id", "tag" (null where it had none) and "arguments"}. Calls whose results are in the record already are not among them. A second call, and one
  * for a run that was not resumed, has no results.
  * Errors: INVALID, STATE (the run is ending). */
 SANDHOST_API int sandhost_execute_stopped(sandhost_run *run, char **ret_results, char **ret_error);

@@ -61,9 +61,15 @@ RunHooks api_run_hooks(sandhost_run *run);
 /* A call begins, unless the run is ending; each that has begun is left. */
 gboolean api_run_enter(sandhost_run *run);
 void api_run_leave(sandhost_run *run);
-/* One command; call->tool_call_id of an earlier segment, or NULL. Returns owned. */
-JsonObject *api_run_execute(sandhost_run *run, const char *command, gint64 timeout,
-                            const char *tool_call_id);
+/* One call; all borrowed. */
+typedef struct {
+  const char *command;
+  gint64 timeout;
+  const char *tool_call_id; /* of an earlier segment; NULL: a new call */
+  JsonObject *tag;          /* text; not shared with another thread; NULL */
+} ApiCall;
+/* Returns owned. */
+JsonObject *api_run_execute(sandhost_run *run, const ApiCall *call);
 
 /* A JSON object that the program gave: *ret_object is owned, NULL for a NULL text. what names it. CONFIG. */
 gboolean api_take_object(const char *what, const char *text, JsonObject **ret_object,

@@ -93,9 +93,10 @@ static gpointer run_again(gpointer data) {
   Stopped *stopped = data;
   JsonObject *arguments = stopped->call->arguments;
   const char *command = json_get_text(arguments, "command");
-  stopped->result =
-      api_run_execute(stopped->run, command ? command : "", json_get_int(arguments, "timeout", 0),
-                      stopped->call->tool_call_id);
+  const ApiCall call = {.command = command ? command : "",
+                        .timeout = json_get_int(arguments, "timeout", 0),
+                        .tool_call_id = stopped->call->tool_call_id};
+  stopped->result = api_run_execute(stopped->run, &call);
   return NULL;
 }
 
@@ -134,6 +135,7 @@ static JsonObject *results_of(const Stopped *all, guint count) {
   for (guint i = 0; i < count; i++) {
     if (all[i].result) {
       json_add_text(all[i].result, "tool_call_id", all[i].call->tool_call_id);
+      json_add_take(all[i].result, "tag", json_object_get(all[i].call->tag));
       json_add_take(all[i].result, "arguments", json_object_get(all[i].call->arguments));
       json_object_array_add(results, all[i].result);
     }

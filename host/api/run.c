@@ -13,6 +13,7 @@
 #define MAX_COMMAND JSON_MAX_BYTES
 #define MAX_APPROVER 256u /* bytes of a name that are kept */
 #define MAX_REQUEST (1u << 20)
+#define MAX_TAG 1024u
 
 /* ---- Hooks ------------------------------------------------------------------------------------------------------ */
 
@@ -252,18 +253,18 @@ static char *fault_of(const sandhost_run *run, const char *command, gint64 timeo
   return NULL;
 }
 
-JsonObject *api_run_execute(sandhost_run *run, const char *command, gint64 timeout,
-                            const char *tool_call_id) {
+JsonObject *api_run_execute(sandhost_run *run, const ApiCall *request) {
   ExecuteOutcome outcome;
-  g_autofree char *fault = fault_of(run, command, timeout);
+  g_autofree char *fault = fault_of(run, request->command, request->timeout);
   if (fault) {
     execute_reject(run->run, NULL, fault, &outcome);
   } else {
-    Following following = {.run = run, .command = command};
+    Following following = {.run = run, .command = request->command};
     const ExecuteCall call = {
-        .command = command,
-        .timeout = timeout,
-        .tool_call_id = tool_call_id,
+        .command = request->command,
+        .timeout = request->timeout,
+        .tool_call_id = request->tool_call_id,
+        .tag = request->tag,
         .user = &following,
         .output = run->hooks.output ? output : NULL,
     };
@@ -274,17 +275,42 @@ JsonObject *api_run_execute(sandhost_run *run, const char *command, gint64 timeo
   return result;
 }
 
+/* Nothing is put into the result where there is no tag. */
+static int execute(sandhost_run *run, const ApiCall *call, char **ret_result, char **ret_error) {
+  if (!api_run_enter(run)) {
+    return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
+  }
+  g_autoptr(JsonObject) result = api_run_execute(run, call);
+  api_run_leave(run);
+  if (call->tag) {
+    json_add_text(result, "tag", json_object_get_string(call->tag));
+  }
+  api_give(result, ret_result);
+  return SANDHOST_STATUS_OK;
+}
+
 int sandhost_execute(sandhost_run *run, const char *command, int timeout_seconds, char **ret_result,
                      char **ret_error) {
   if (!run || !command || !ret_result) {
     return api_refuse(SANDHOST_STATUS_INVALID, "run, command and ret_result must not be NULL",
                       ret_error);
   }
-  if (!api_run_enter(run)) {
-    return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
+  const ApiCall call = {.command = command, .timeout = timeout_seconds};
+  return execute(run, &call, ret_result, ret_error);
+}
+
+int sandhost_execute_tagged(sandhost_run *run, const char *tag, const char *command,
+                            int timeout_seconds, char **ret_result, char **ret_error) {
+  if (!run || !command || !ret_result) {
+    return api_refuse(SANDHOST_STATUS_INVALID, "run, command and ret_result must not be NULL",
+                      ret_error);
   }
-  g_autoptr(JsonObject) result = api_run_execute(run, command, timeout_seconds, NULL);
-  api_run_leave(run);
-  api_give(result, ret_result);
-  return SANDHOST_STATUS_OK;
+  gsize length = tag ? strnlen(tag, MAX_TAG + 1) : 0;
+  if (length > MAX_TAG || (tag && !g_utf8_validate(tag, (gssize)length, NULL))) {
+    return api_refuse(SANDHOST_STATUS_INVALID, "tag must be valid UTF-8 of at most 1024 bytes",
+                      ret_error);
+  }
+  g_autoptr(JsonObject) text = tag ? json_object_new_string(tag) : NULL;
+  const ApiCall call = {.command = command, .timeout = timeout_seconds, .tag = text};
+  return execute(run, &call, ret_result, ret_error);
 }

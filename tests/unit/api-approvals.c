@@ -328,6 +328,29 @@ static void test_cancelled(Fixture *fixture, gconstpointer data) {
   assert_json(waiting, "[]");
 }
 
+/* What the program calls a call comes back with its result, whichever process runs it. */
+static void test_tag(Fixture *fixture, gconstpointer data) {
+  sandhost_run *run = start(fixture->host, "{}");
+  g_autofree char *id = g_strdup(sandhost_run_id(run));
+  g_autofree char *blank = g_strnfill(1025, ' ');
+  char *error = NULL;
+  char *text = NULL;
+  (void)data;
+  assert_refused(sandhost_execute_tagged(run, blank, "hello", 0, &text, &error),
+                 SANDHOST_STATUS_INVALID, &error, "tag must be valid UTF-8 of at most 1024 bytes");
+  assert_refused(sandhost_execute_tagged(run, "\xff", "hello", 0, &text, &error),
+                 SANDHOST_STATUS_INVALID, &error, "tag must be valid UTF-8 of at most 1024 bytes");
+  g_autoptr(JsonObject) result = PARSE(sandhost_execute_tagged, run, "toolu_\"1", "hello", 0);
+  const char *approval = json_get_text(at(json_get(result, "approvals"), 0), "approval_id");
+  g_assert_cmpstr(json_get_text(result, "tag"), ==, "toolu_\"1");
+  end(run);
+  approve(fixture->host, id, approval);
+  run = resume(fixture->host, id);
+  g_autoptr(JsonObject) left = stopped(run);
+  g_assert_cmpstr(json_get_text(at(json_get(left, "results"), 0), "tag"), ==, "toolu_\"1");
+  end(run);
+}
+
 /* ---- Refusals ---------------------------------------------------------------------------------------------------- */
 
 static void test_decide_refuses(Fixture *fixture, gconstpointer data) {
@@ -566,6 +589,7 @@ int main(int argc, char **argv) {
   ADD("edit", test_edit);
   ADD("again", test_again);
   ADD("cancelled", test_cancelled);
+  ADD("tag", test_tag);
   ADD("refuses/decision", test_decide_refuses);
   ADD("refuses/approver", test_approver);
   ADD("refuses/request", test_request);
