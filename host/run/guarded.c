@@ -55,11 +55,20 @@ static gboolean any_below(const GPtrArray *places, const char *folder) {
   return FALSE;
 }
 
+/* The program that is asked about approvers, and what it is given to run. */
+static void add_approver(GPtrArray *places, const Config *config) {
+  for (gsize i = 0; config->approver_check && config->approver_check[i]; i++) {
+    const char *word = config->approver_check[i];
+    add_place(places, g_path_is_absolute(word) ? word : NULL);
+  }
+}
+
 GPtrArray *guarded_places(const Config *config, const Policy *policy) {
   GPtrArray *places = g_ptr_array_new_with_free_func(g_free);
   add_place(places, config->file);
   add_place(places, config->policy_path);
   add_place(places, policy ? policy_file(policy) : NULL);
+  add_approver(places, config);
   return places;
 }
 
@@ -81,19 +90,31 @@ gboolean guarded_is(const Harness *harness, const char *path) {
   return any_below(harness->guarded, written) || would_be_found(harness->config, written);
 }
 
+/* What the folder holds that nobody but a person may change; NULL: nothing. Constant. */
+static const char *held_by(const Harness *harness, const char *folder) {
+  g_autoptr(GPtrArray) approver = g_ptr_array_new_with_free_func(g_free);
+  add_approver(approver, harness->config);
+  if (harness->policy && policy_file_is_below(harness->policy, folder)) {
+    return "governance policy";
+  }
+  if (any_below(approver, folder)) {
+    return "approver_check";
+  }
+  return any_below(harness->guarded, folder) ? "configuration" : NULL;
+}
+
 gboolean guarded_check_mount(const Harness *harness, GError **error) {
   const ManifestMount *mount = harness->config->manifest->mount;
   if (!mount || !mount->writable) {
     return TRUE;
   }
-  gboolean policy = harness->policy && policy_file_is_below(harness->policy, mount->source);
-  if (!policy && !any_below(harness->guarded, mount->source)) {
+  const char *what = held_by(harness, mount->source);
+  if (!what) {
     return TRUE;
   }
   g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
               "%s contains the %s file and cannot be mounted read-write; mount it read-only or "
               "keep the %s elsewhere",
-              mount->source, policy ? "governance policy" : "configuration",
-              policy ? "policy" : "configuration");
+              mount->source, what, strcmp(what, "governance policy") == 0 ? "policy" : what);
   return FALSE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guarded.h: the files that say what a run may do, its configuration and its policy. A command that could write one
- * would choose the rules of the next run. */
+/* guarded.h: the files that say what a run may do: its configuration, its policy, and the program that is asked about
+ * approvers. A command that could write one would choose the rules of the next run. */
 #ifndef SANDHOST_RUN_GUARDED_H
 #define SANDHOST_RUN_GUARDED_H
 

@@ -89,3 +89,13 @@ want_in_err 'governance_config.approver_check must be a list of strings: the pat
 config agent.json
 run "$sandhost" check agent.json
 want_exit 2
+
+# A sandbox does not get to write it either.
+cat >agent.json <<JSON
+{"governance_config": {"sandbox_config": {"provider": "docker", "options": {"host": "unix:///nowhere.sock"}},
+  "policy": {"mode": "permissive"}, "approver_check": ["ops/who", "alice"],
+  "sandbox_manifest": {"workspace_mount": {"source": "$work/ops", "target": "/mnt/in", "mode": "read_write"}}}}
+JSON
+run "$sandhost" exec -q --config agent.json -- true
+want_exit 125
+want_err "sandhost: $work/ops contains the approver_check file and cannot be mounted read-write; mount it read-only or keep the approver_check elsewhere"
