@@ -21,6 +21,8 @@ const char *sandhost_error_governance_code(const GError *error) {
     return "approval_expired";
   case SANDHOST_ERROR_SANDBOX_REQUIRED:
     return "sandbox_required";
+  case SANDHOST_ERROR_BUDGET_EXCEEDED:
+    return "budget_exceeded";
   case SANDHOST_ERROR_POLICY_EVALUATION:
     return "policy_evaluation_error";
   default:

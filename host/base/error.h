@@ -16,6 +16,7 @@ typedef enum {
   SANDHOST_ERROR_APPROVAL_REQUIRED,  /* an ask and nobody to answer it */
   SANDHOST_ERROR_APPROVAL_EXPIRED,   /* an ask that was not answered in time */
   SANDHOST_ERROR_SANDBOX_REQUIRED,   /* the policy wants a sandbox and this is none */
+  SANDHOST_ERROR_BUDGET_EXCEEDED,    /* a budget has no room for it */
   SANDHOST_ERROR_POLICY_EVALUATION,  /* deciding failed: never allows */
   SANDHOST_ERROR_RECORD,             /* the record could not be written or read */
   SANDHOST_ERROR_WORKSPACE,          /* the workspace could not be read or written */
