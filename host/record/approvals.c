@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "record/lives-private.h"
+#include "record/budgets-private.h"
 
 /* ---- Approvals, read --------------------------------------------------------------------------------------------- */
 
@@ -17,7 +17,8 @@ int approvals_read(Record *record, gint64 number, gboolean all, JsonObject *arra
                      "SELECT content, approvals.status, run_id, runs.status, expires_at"
                      "  FROM approvals JOIN runs ON runs.number = approvals.run"
                      "  WHERE (?1 = 0 OR run = ?1) AND (?2 OR (approvals.status = 'pending'"
-                     "    AND runs.status IN ('running', 'interrupted', 'awaiting_approval')))"
+                     "    AND runs.status IN ('running', 'interrupted', 'awaiting_approval',"
+                     "      'awaiting_budget')))"
                      "  ORDER BY approvals.number",
                      &code);
   if (!statement) {
@@ -162,9 +163,10 @@ static int use_approvals(Record *record, const char *run_id, const GPtrArray *id
   return code;
 }
 
-gboolean record_commit(Record *record, const char *run_id, const char *owner,
-                       const GPtrArray *approval_ids, JsonObject *events, GError **error) {
+gboolean record_step(Record *record, const char *run_id, const char *owner, const RecordStep *step,
+                     RecordShortage *ret_shortage, GError **error) {
   g_autoptr(GError) refusal = NULL;
+  g_autoptr(JsonObject) warnings = json_object_new_array();
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   gboolean begun = code == SQLITE_OK;
@@ -172,16 +174,29 @@ gboolean record_commit(Record *record, const char *run_id, const char *owner,
     code = life_check_held(record, run_id, owner, &refusal);
   }
   if (code == SQLITE_OK && !refusal) {
-    code = use_approvals(record, run_id, approval_ids, &refusal);
+    code = use_approvals(record, run_id, step->approval_ids, &refusal);
   }
   if (code == SQLITE_OK && !refusal) {
-    code = record_insert_events(record, run_id, events);
+    code = budgets_charge(record, run_id, step, warnings, ret_shortage, &refusal);
+  }
+  if (code == SQLITE_OK && !refusal && step->events) {
+    code = record_insert_events(record, run_id, step->events);
+  }
+  if (code == SQLITE_OK && !refusal) {
+    code = record_insert_events(record, run_id, warnings);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
                     : record_fail(record, "write", code, error);
   pthread_mutex_unlock(&record->lock);
   return ok;
+}
+
+gboolean record_commit(Record *record, const char *run_id, const char *owner,
+                       const GPtrArray *approval_ids, JsonObject *events, GError **error) {
+  const RecordStep step = {.approval_ids = approval_ids, .events = events};
+  RecordShortage unused = {0};
+  return record_step(record, run_id, owner, &step, &unused, error);
 }
 
 static int supersede(Record *record, const char *run_id, const GPtrArray *ids) {

@@ -40,11 +40,16 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
 gboolean record_end_life(Record *record, const char *run_id, const char *owner, const char *status,
                          const char *reason, GError **error);
 
+/* The same for a run that a budget has ended: failed, with the termination_reason "budget_exhausted". */
+gboolean record_end_exhausted(Record *record, const char *run_id, const char *owner,
+                              const char *reason, GError **error);
+
 /* Whether the owner still holds the run; beat: the heartbeat is renewed then. */
 gboolean record_heartbeat(Record *record, const char *run_id, const char *owner, gboolean beat,
                           gboolean *ret_held, GError **error);
 
-/* {run_id, trace_id, status, attempt, lease_seconds, heartbeat_at, request, error, approvals}. NOT_FOUND "No run {id}";
+/* {run_id, trace_id, status, attempt, lease_seconds, heartbeat_at, request, error, approvals,
+ * budget_requests}. NOT_FOUND "No run {id}";
  * request is null where there is none. Returns owned. */
 JsonObject *record_life(Record *record, const char *run_id, GError **error);
 

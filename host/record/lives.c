@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "record/lives-private.h"
+#include "record/budgets-private.h"
 #include "record/record-seal.h"
 
 /* ---- A life ------------------------------------------------------------------------------------------------------- */
@@ -124,13 +124,18 @@ JsonObject *record_life(Record *record, const char *run_id, GError **error) {
   g_auto(Life) life = {0};
   g_autoptr(JsonObject) object = json_object_new_object();
   JsonObject *approvals = json_object_new_array();
+  JsonObject *requests = json_object_new_array();
   json_add_take(object, "approvals", approvals);
+  json_add_take(object, "budget_requests", requests);
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN_READ);
   if (code == SQLITE_OK) {
     code = life_read(record, run_id, &life);
     if (code == SQLITE_OK) {
       code = approvals_read(record, life.number, TRUE, approvals);
+    }
+    if (code == SQLITE_OK) {
+      code = budget_requests_read(record, life.number, TRUE, requests);
     }
     record_run_statement(record, STATEMENT_ROLLBACK);
   }
@@ -154,8 +159,8 @@ JsonObject *record_life(Record *record, const char *run_id, GError **error) {
   return g_steal_pointer(&object);
 }
 
-gboolean record_end_life(Record *record, const char *run_id, const char *owner, const char *status,
-                         const char *reason, GError **error) {
+static gboolean end_life(Record *record, const char *run_id, const char *owner, const char *status,
+                         const char *reason, const char *termination, GError **error) {
   g_autoptr(GError) refusal = NULL;
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
@@ -164,7 +169,7 @@ gboolean record_end_life(Record *record, const char *run_id, const char *owner, 
     code = life_check_held(record, run_id, owner, &refusal);
   }
   if (code == SQLITE_OK && !refusal) {
-    code = record_end_within(record, run_id, status, "interrupted", reason);
+    code = record_end_within(record, run_id, status, "interrupted", reason, termination);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
@@ -173,16 +178,37 @@ gboolean record_end_life(Record *record, const char *run_id, const char *owner, 
   return ok;
 }
 
+gboolean record_end_life(Record *record, const char *run_id, const char *owner, const char *status,
+                         const char *reason, GError **error) {
+  return end_life(record, run_id, owner, status, reason, NULL, error);
+}
+
+gboolean record_end_exhausted(Record *record, const char *run_id, const char *owner,
+                              const char *reason, GError **error) {
+  return end_life(record, run_id, owner, "failed", reason, "budget_exhausted", error);
+}
+
 /* ---- Going on ---------------------------------------------------------------------------------------------------- */
 
-/* The ids that wait, joined; NULL: none. Owned. */
-static char *waiting_ids(JsonObject *approvals) {
+/* What a run may wait for, as it stands in the record. */
+typedef struct {
+  JsonObject *approvals; /* owned */
+  JsonObject *budgets;   /* requests; owned */
+} Waits;
+
+static void waits_clear(Waits *waits) {
+  json_object_put(waits->approvals);
+  json_object_put(waits->budgets);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Waits, waits_clear)
+
+/* The ids (at key) of those that have the status, joined; NULL: none. Owned. */
+static char *ids_with(JsonObject *asks, const char *status, const char *key) {
   GString *ids = g_string_new(NULL);
-  for (gsize i = 0; i < json_object_array_length(approvals); i++) {
-    JsonObject *approval = json_object_array_get_idx(approvals, i);
-    if (g_strcmp0(json_get_text(approval, "status"), "pending") == 0) {
-      g_string_append_printf(ids, "%s%s", ids->len ? ", " : "",
-                             json_get_text(approval, "approval_id"));
+  for (gsize i = 0; i < json_object_array_length(asks); i++) {
+    JsonObject *ask = json_object_array_get_idx(asks, i);
+    if (g_strcmp0(json_get_text(ask, "status"), status) == 0) {
+      g_string_append_printf(ids, "%s%s", ids->len ? ", " : "", json_get_text(ask, key));
     }
   }
   return g_string_free(ids, ids->len == 0);
@@ -198,17 +224,30 @@ static gboolean is_live(const Life *life) {
   return !gone && clock_wall() - life->heartbeat_at < life->lease * CLOCK_SECOND;
 }
 
+static const char *cause_of(const Life *life, const Waits *waits) {
+  if (strcmp(life->status, "running") == 0) {
+    return "recovered_after_lapsed_lease";
+  }
+  if (strcmp(life->status, "awaiting_approval") == 0) {
+    return "approval";
+  }
+  g_autofree char *denied = ids_with(waits->budgets, "denied", "request_id");
+  return strcmp(life->status, "awaiting_budget") != 0 ? "interrupted"
+         : denied                                     ? "budget_denied"
+                                                      : "budget_grant";
+}
+
 /* The table of behaviour 6.6. *ret_cause is constant. */
-static void check_resumable(const Life *life, const char *run_id, JsonObject *approvals,
+static void check_resumable(const Life *life, const char *run_id, const Waits *waits,
                             const char **ret_cause, GError **refusal) {
-  gboolean running = strcmp(life->status, "running") == 0;
-  gboolean waiting = strcmp(life->status, "awaiting_approval") == 0;
-  if (!running && !waiting && strcmp(life->status, "interrupted") != 0) {
+  static const char *const RESUMABLE[] = {"running", "interrupted", "awaiting_approval",
+                                          "awaiting_budget", NULL};
+  if (!g_strv_contains(RESUMABLE, life->status)) {
     record_conflict(refusal, "Run %s is %s; only a waiting or stopped run can resume", run_id,
                     life->status);
     return;
   }
-  if (running && is_live(life)) {
+  if (strcmp(life->status, "running") == 0 && is_live(life)) {
     record_conflict(refusal, "Run %s is running in another process (its heartbeat is current)",
                     run_id);
     return;
@@ -217,36 +256,46 @@ static void check_resumable(const Life *life, const char *run_id, JsonObject *ap
     record_conflict(refusal, "Run %s cannot be resumed: its request was never stored", run_id);
     return;
   }
-  g_autofree char *ids = waiting_ids(approvals);
-  if (ids) {
-    record_conflict(refusal, "Run %s is still waiting for approval: %s", run_id, ids);
+  g_autofree char *approvals = ids_with(waits->approvals, "pending", "approval_id");
+  g_autofree char *budgets = ids_with(waits->budgets, "pending", "request_id");
+  if (approvals) {
+    record_conflict(refusal, "Run %s is still waiting for approval: %s", run_id, approvals);
     return;
   }
-  *ret_cause = running ? "recovered_after_lapsed_lease" : waiting ? "approval" : "interrupted";
+  if (budgets) {
+    record_conflict(refusal, "Run %s is still waiting for a budget decision: %s", run_id, budgets);
+    return;
+  }
+  *ret_cause = cause_of(life, waits);
 }
 
 /* Under the lock, within a transaction. */
-static int examine(Record *record, const char *run_id, Life *ret_life, JsonObject *approvals,
+static int examine(Record *record, const char *run_id, Life *ret_life, Waits *ret_waits,
                    const char **ret_cause, GError **refusal) {
+  ret_waits->approvals = json_object_new_array();
+  ret_waits->budgets = json_object_new_array();
   int code = life_read(record, run_id, ret_life);
   if (code == SQLITE_OK) {
-    code = approvals_read(record, ret_life->number, TRUE, approvals);
+    code = approvals_read(record, ret_life->number, TRUE, ret_waits->approvals);
   }
   if (code == SQLITE_OK) {
-    check_resumable(ret_life, run_id, approvals, ret_cause, refusal);
+    code = budget_requests_read(record, ret_life->number, TRUE, ret_waits->budgets);
+  }
+  if (code == SQLITE_OK) {
+    check_resumable(ret_life, run_id, ret_waits, ret_cause, refusal);
   }
   return code;
 }
 
 gboolean record_can_resume(Record *record, const char *run_id, GError **error) {
   g_autoptr(GError) refusal = NULL;
-  g_autoptr(JsonObject) approvals = json_object_new_array();
+  g_auto(Waits) waits = {0};
   g_auto(Life) life = {0};
   const char *cause = NULL;
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN_READ);
   if (code == SQLITE_OK) {
-    code = examine(record, run_id, &life, approvals, &cause, &refusal);
+    code = examine(record, run_id, &life, &waits, &cause, &refusal);
     record_run_statement(record, STATEMENT_ROLLBACK);
   }
   gboolean ok = !refusal && code == SQLITE_OK;
@@ -307,6 +356,9 @@ static int take_run(Record *record, const char *run_id, const Life *life, JsonOb
   if (code == SQLITE_OK) {
     code = approvals_expire_late(record, run_id, approvals);
   }
+  if (code == SQLITE_OK) { /* what a process that was never told as dead has left */
+    code = budgets_release(record, run_id);
+  }
   if (code != SQLITE_OK) {
     return code;
   }
@@ -321,7 +373,7 @@ static int take_run(Record *record, const char *run_id, const Life *life, JsonOb
 gboolean record_take(Record *record, const char *run_id, const char *owner, const char *trace_id,
                      gint64 lease_seconds, GError **error) {
   g_autoptr(GError) refusal = NULL;
-  g_autoptr(JsonObject) approvals = json_object_new_array();
+  g_auto(Waits) waits = {0};
   g_auto(Life) life = {0};
   const char *cause = NULL;
   pthread_mutex_lock(&record->lock);
@@ -329,13 +381,13 @@ gboolean record_take(Record *record, const char *run_id, const char *owner, cons
   int code = record_run_statement(record, STATEMENT_BEGIN);
   gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
-    code = examine(record, run_id, &life, approvals, &cause, &refusal);
+    code = examine(record, run_id, &life, &waits, &cause, &refusal);
   }
   if (code == SQLITE_OK && !refusal) {
     code = record_insert_seals(record, run_id, seals);
   }
   if (code == SQLITE_OK && !refusal) {
-    code = take_run(record, run_id, &life, approvals, owner, trace_id, lease_seconds, cause);
+    code = take_run(record, run_id, &life, waits.approvals, owner, trace_id, lease_seconds, cause);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
@@ -387,7 +439,7 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
       code = put_error(record, life.number, reason);
     }
     if (code == SQLITE_OK) {
-      code = record_end_within(record, run_id, status, life.status, reason);
+      code = record_end_within(record, run_id, status, life.status, reason, NULL);
     }
   }
   gboolean ok = begun ? record_settle_refused(record, code, run_id, NULL, error)

@@ -82,10 +82,11 @@ int record_run_statement(Record *record, StatementId id);
  * the code that counts. */
 int record_settle(Record *record, int code);
 /* Within a transaction: appends events ({type, metadata, payload, at}), and ends a
- * run that is running or has the status `also` (SQLITE_NOTFOUND where there is no such). */
+ * run that is running or has the status `also` (SQLITE_NOTFOUND where there is no such);
+ * termination: its termination_reason, NULL for none. */
 int record_insert_events(Record *record, const char *run_id, JsonObject *events);
 int record_end_within(Record *record, const char *run_id, const char *status, const char *also,
-                      const char *reason);
+                      const char *reason, const char *termination);
 /* In lives.c, for record_begin_life: the life of a run whose row has just been made. */
 int record_insert_life(Record *record, const char *run_id, const RecordLife *life, gint64 at);
 /* The text must live until the statement is given back. NULL text: null. */

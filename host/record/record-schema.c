@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "record/approvals-layout.h"
+#include "record/budgets-layout.h"
 #include "record/record-private.h"
 #include "record/retention-layout.h"
 
@@ -82,6 +83,7 @@ static const char *const LAYOUTS[] = {
     ") STRICT, WITHOUT ROWID;",
     APPROVALS_LAYOUT,
     RETENTION_LAYOUT,
+    BUDGETS_LAYOUT,
 };
 #define CURRENT_LAYOUT ((gint64)G_N_ELEMENTS(LAYOUTS))
 

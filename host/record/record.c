@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "record/budgets-private.h"
 #include "record/record-chain.h"
 #include "record/record-seal.h"
 
@@ -308,17 +309,24 @@ static int end_run(Record *record, const char *run_id, const char *status, const
   sqlite3_bind_int64(statement, 3, row->at);
   record_bind_text(statement, 4, also);
   code = record_finish(statement);
+  gboolean ended = sqlite3_changes(record->db) > 0;
+  if (code == SQLITE_OK && ended) {
+    code = budgets_release(record, run_id);
+  }
   if (code == SQLITE_OK) {
-    code = sqlite3_changes(record->db) ? insert_rows(record, run_id, &row, 1) : SQLITE_NOTFOUND;
+    code = ended ? insert_rows(record, run_id, &row, 1) : SQLITE_NOTFOUND;
   }
   return code;
 }
 
 int record_end_within(Record *record, const char *run_id, const char *status, const char *also,
-                      const char *reason) {
+                      const char *reason, const char *termination) {
   g_autoptr(JsonObject) facts = json_object_new_object();
   json_add_text(facts, "status", status);
   json_add_text(facts, "reason", reason);
+  if (termination) {
+    json_add_text(facts, "termination_reason", termination);
+  }
   g_autoptr(Row) row = row_new("run_ended", clock_wall(), facts, NULL, NULL);
   return row ? end_run(record, run_id, status, also, row) : SQLITE_TOOBIG;
 }

@@ -42,4 +42,8 @@ void build_append_event_id(JsonObject *object, JsonObject *event);
  * "not_recorded". */
 const char *build_capture(JsonObject *event);
 
+/* trajectory-budgets.c: [{request_id, status, at, scope, meter, window, key, limit, used, needed, shortfall, approver, note,
+ * amount}]. Returns owned. */
+JsonObject *build_budget_requests(JsonObject *events);
+
 #endif

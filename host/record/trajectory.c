@@ -321,15 +321,20 @@ static JsonObject *final_of(const Told *told, const Status *status) {
   }
   JsonObject *final = json_object_new_object();
   const char *reason = NULL;
+  const char *termination = NULL;
   for (gsize i = 0; i < json_object_array_length(told->other); i++) {
     JsonObject *event = json_object_array_get_idx(told->other, i);
     if (g_strcmp0(json_get_text(event, "type"), "run_ended") == 0) {
       reason = json_get_text(json_get(event, "metadata"), "reason");
+      termination = json_get_text(json_get(event, "metadata"), "termination_reason");
     }
   }
   json_add_text(final, "type", status->final);
   json_add_text(final, "output", NULL);
   json_add_text(final, "error", reason);
+  if (termination) {
+    json_add_text(final, "termination_reason", termination);
+  }
   return final;
 }
 
@@ -387,6 +392,7 @@ static JsonObject *frame_new(const Build *build, const Told *told, const Status 
   json_add_take(trajectory, "totals", totals_new(build, told, run));
   json_add_take(trajectory, "runtime_messages", json_object_new_array());
   json_add_take(trajectory, "other_events", json_object_get(told->other));
+  json_add_take(trajectory, "budget_requests", build_budget_requests(json_get(run, "events")));
   json_add_take(trajectory, "tool_calls_outside_steps", json_object_new_array());
   json_add_take(trajectory, "capture_gaps", json_object_get(build->gaps));
   JsonObject *traces = json_object_get(json_get(run, "other_trace_ids"));

@@ -41,7 +41,10 @@
  * sandbox_session_closed M sandbox_session_id, sandbox_ref, commands, duration_ms, lost, error
  * tool_call_completed    M outcome, error (text, {type, message} or null), rejection_reason;
  *                        P observation, result (the observation's data where missing)
- * run_ended              M status, reason. record_end writes it.
+ * budget_warning, budget_exhausted, budget_granted, budget_denied
+ *                        M scope, meter, window, key; of a request: request_id, limit, used, needed,
+ *                        shortfall, then status, amount, approver, note: budget_requests tells them
+ * run_ended              M status, reason, termination_reason. record_end writes it.
  * run_resumed            M trace_id, cause, trigger, attempt: begins a segment. record_take writes it.
  * run_interrupted        M cause. record_open writes it for a run whose process is gone.
  */

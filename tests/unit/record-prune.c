@@ -98,7 +98,7 @@ static void test_max_bytes(Place *place, gconstpointer unused) {
   write_run(record, "r2", "completed");
   write_run(record, "r3", "completed");
   assert_pruned(record, (PruneRequest){.max_bytes = 10000000}, "");
-  assert_pruned(record, (PruneRequest){.max_bytes = 300000}, "r1");
+  assert_pruned(record, (PruneRequest){.max_bytes = 335000}, "r1");
   assert_pruned(record, (PruneRequest){.max_bytes = 1, .keep = 1}, "r2");
   assert_left(record, "r3");
 }
@@ -109,8 +109,8 @@ static void test_dry_run(Place *place, gconstpointer unused) {
   write_run(record, "r1", "completed");
   write_run(record, "r2", "completed");
   assert_pruned(record, (PruneRequest){.keep = 0, .dry_run = TRUE}, "r1 r2");
-  assert_pruned(record, (PruneRequest){.max_bytes = 300000, .dry_run = TRUE}, "");
-  assert_pruned(record, (PruneRequest){.max_bytes = 200000, .dry_run = TRUE}, "r1");
+  assert_pruned(record, (PruneRequest){.max_bytes = 335000, .dry_run = TRUE}, "");
+  assert_pruned(record, (PruneRequest){.max_bytes = 235000, .dry_run = TRUE}, "r1");
   assert_left(record, "r1 r2");
 }
 

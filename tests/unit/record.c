@@ -375,7 +375,7 @@ static void test_newer_layout(Place *place, gconstpointer unused) {
   (void)unused;
   record_close(open_record(place->path));
   run_sql(place->path, "PRAGMA user_version = 7");
-  assert_refused(place->path, "", " was written by a newer sandhost (layout 7, this one knows 4)");
+  assert_refused(place->path, "", " was written by a newer sandhost (layout 7, this one knows 5)");
 }
 
 static void test_not_a_database(Place *place, gconstpointer unused) {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* budgets-private.h: budgets within the transactions of the other files of this room. Functions return an SQLite code. */
+#ifndef SANDHOST_RECORD_BUDGETS_PRIVATE_H
+#define SANDHOST_RECORD_BUDGETS_PRIVATE_H
+
+#include "record/budgets.h"
+#include "record/lives-private.h"
+
+/* A counter's row. */
+typedef struct {
+  gint64 number; /* 0: there is none yet */
+  gint64 granted;
+  gint64 spent;
+  gint64 reserved;
+  gboolean warned;
+} BudgetCounter;
+
+/* budgets.c. Settles, then charges. *refusal and *ret_shortage are set where there is no room; then nothing may be kept.
+ * Events that come of it are added to warnings. */
+int budgets_charge(Record *record, const char *run_id, const RecordStep *step, JsonObject *warnings,
+                   RecordShortage *ret_shortage, GError **refusal);
+/* Makes the counter's row where there is none, and reads it. */
+int budgets_counter(Record *record, const char *run_id, const RecordLimit *limit,
+                    BudgetCounter *ret_counter);
+/* The end of whatever a run holds. */
+int budgets_release(Record *record, const char *run_id);
+
+/* budget-requests.c. Of one run (number) or, with 0, of all; each with run_id and run_status. */
+int budget_requests_read(Record *record, gint64 number, gboolean all, JsonObject *array);
+
+#endif
