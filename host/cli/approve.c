@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cli/budgets.h"
 #include "cli/cli.h"
 #include "run/resume.h"
 
@@ -47,6 +48,18 @@ static gboolean decide(const DecideOptions *options, const char *decision, const
   return TRUE;
 }
 
+/* What a run waits for is an ask with an id of its own, or more of a budget, which the run alone names. */
+static gboolean is_about_budget(int argc, char **argv, const char *decision) {
+  return strcmp(decision, "deny") == 0 &&
+         (argc == 2 || (argc == 3 && g_str_has_prefix(argv[2], "budgetreq_")));
+}
+
+static gboolean deny_budget(const DecideOptions *options, const char *run, const char *request,
+                            GError **error) {
+  const RecordBudgetDecision decision = {.approver = options->approver, .note = options->note};
+  return budgets_decide(options->record, run, request, &decision, error);
+}
+
 static int run_decision(int argc, char **argv, const char *decision, const char *summary) {
   DecideOptions options = {0};
   const GOptionEntry entries[] = {
@@ -58,9 +71,13 @@ static int run_decision(int argc, char **argv, const char *decision, const char 
       {0},
   };
   int code = EXIT_USAGE;
-  if (cli_parse_mixed(&argc, &argv, "RUN APPROVAL", summary, entries)) {
+  const char *usage = strcmp(decision, "deny") == 0 ? "RUN [APPROVAL]" : "RUN APPROVAL";
+  if (cli_parse_mixed(&argc, &argv, usage, summary, entries)) {
     g_autoptr(GError) error = NULL;
-    if (argc != 3) {
+    if (is_about_budget(argc, argv, decision)) {
+      code =
+          deny_budget(&options, argv[1], argc > 2 ? argv[2] : NULL, &error) ? 0 : cli_fail(error);
+    } else if (argc != 3) {
       cli_complain("%s takes a run and an approval; sandhost approvals lists them", argv[0]);
     } else {
       code = decide(&options, decision, argv[1], argv[2], &error) ? 0 : cli_fail(error);
@@ -84,6 +101,7 @@ int cli_approve(int argc, char **argv) {
 
 int cli_deny(int argc, char **argv) {
   return run_decision(argc, argv, "deny",
-                      "Refuses what the run asked about. The decision is final; sandhost resume "
-                      "goes on with the run, which is told.");
+                      "Refuses what the run asked about; without an approval, the budget that it "
+                      "waits for. The decision is final; sandhost resume goes on with the run, "
+                      "which is told.");
 }

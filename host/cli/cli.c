@@ -70,6 +70,8 @@ void cli_run_options_clear(CliRunOptions *options) {
   g_free(options->workspace);
   g_free(options->provider);
   g_free(options->record);
+  g_free(options->session);
+  g_free(options->agent);
 }
 
 int cli_exit_code(const ExecuteOutcome *outcome) {

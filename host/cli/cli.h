@@ -35,6 +35,8 @@ int cli_doctor(int argc, char **argv);
 int cli_approvals(int argc, char **argv);
 int cli_approve(int argc, char **argv);
 int cli_deny(int argc, char **argv);
+int cli_budgets(int argc, char **argv);
+int cli_grant(int argc, char **argv);
 int cli_resume(int argc, char **argv);
 int cli_cancel(int argc, char **argv);
 int cli_abandon(int argc, char **argv);
@@ -59,6 +61,8 @@ typedef struct {
   char *workspace; /* folder */
   char *provider;
   char *record;     /* file */
+  char *session;    /* what several runs belong to */
+  char *agent;      /* whose runs they are */
   gboolean yes;     /* answers every ask */
   gboolean verbose; /* tells every line of progress */
 } CliRunOptions;
@@ -85,6 +89,20 @@ typedef struct {
        "Sandbox provider (default bubblewrap)",                                                      \
        "NAME"},                                                                                      \
       {"record", 0, 0, G_OPTION_ARG_FILENAME, &(options).record, "File that keeps the record", "F"}, \
+      {"session",                                                                                    \
+       0,                                                                                            \
+       0,                                                                                            \
+       G_OPTION_ARG_STRING,                                                                          \
+       &(options).session,                                                                           \
+       "What the run belongs to, for session budgets",                                               \
+       "ID"},                                                                                        \
+      {"agent",                                                                                      \
+       0,                                                                                            \
+       0,                                                                                            \
+       G_OPTION_ARG_STRING,                                                                          \
+       &(options).agent,                                                                             \
+       "Whose run it is (default: the configuration's name)",                                        \
+       "NAME"},                                                                                      \
       {"yes",                                                                                        \
        'y',                                                                                          \
        0,                                                                                            \
@@ -134,7 +152,7 @@ typedef struct {
 gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, const CliPurpose *purpose,
                        gboolean asks_terminal, int *ret_exit);
 
-/* What begins a run again: {surface, cwd, config, config_digest, workspace, provider}. Returns owned. */
+/* What begins a run again: {surface, cwd, config, config_digest, workspace, provider, session, agent}. Returns owned. */
 JsonObject *cli_request_new(const CliRunOptions *options, const char *surface);
 /* The other way: the options of a stored request, owned by the caller. The program goes to the folder in which the run
  * was begun. What differs from then is told. */
@@ -142,6 +160,8 @@ gboolean cli_request_open(JsonObject *request, CliRunOptions *ret_options, GErro
 
 /* Tells what a run waits for and what to do about it, on stderr. */
 void cli_tell_waiting(const char *run_id, JsonObject *approvals);
+/* The same of a budget request. */
+void cli_tell_budget(const char *run_id, JsonObject *request);
 
 /* Go on with a run of theirs; options are those of its request. Return the exit code. */
 int cli_exec_resume(const CliRunOptions *options, const char *run_id, JsonObject *request,

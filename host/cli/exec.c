@@ -68,8 +68,11 @@ static void explain(const CliRun *run, const ExecuteOutcome *outcome) {
     cli_complain("%s", notice);
   }
   JsonObject *approvals = json_get(outcome->observation, "approvals");
+  JsonObject *budget = json_get(outcome->observation, "budget_request");
   if (approvals) {
     cli_tell_waiting(run_id(run->run), approvals);
+  } else if (budget) {
+    cli_tell_budget(run_id(run->run), budget);
   } else if (outcome->end == EXECUTE_WAITING) {
     cli_complain("%s", run->refused ? "refused at the terminal"
                                     : "nobody was there to answer; --yes allows it once");

@@ -16,6 +16,8 @@ static const CliCommand COMMANDS[] = {
     {.name = "approvals", .summary = "List what waits for a person", .run = cli_approvals},
     {.name = "approve", .summary = "Allow once what a run waits for", .run = cli_approve},
     {.name = "deny", .summary = "Refuse what a run waits for", .run = cli_deny},
+    {.name = "budgets", .summary = "List what was used of the budgets", .run = cli_budgets},
+    {.name = "grant", .summary = "Give a run more of a budget", .run = cli_grant},
     {.name = "resume", .summary = "Go on with a waiting or stopped run", .run = cli_resume},
     {.name = "cancel", .summary = "End a run, wherever it is", .run = cli_cancel},
     {.name = "abandon",

@@ -34,6 +34,8 @@ JsonObject *cli_request_new(const CliRunOptions *options, const char *surface) {
   json_add_text(request, "config_digest", digest);
   add_path(request, "workspace", options->workspace);
   json_add_text(request, "provider", options->provider);
+  json_add_text(request, "session", options->session);
+  json_add_text(request, "agent", options->agent);
   return request;
 }
 
@@ -55,6 +57,8 @@ gboolean cli_request_open(JsonObject *request, CliRunOptions *ret_options, GErro
   ret_options->config = g_strdup(config);
   ret_options->workspace = g_strdup(json_get_text(request, "workspace"));
   ret_options->provider = g_strdup(json_get_text(request, "provider"));
+  ret_options->session = g_strdup(json_get_text(request, "session"));
+  ret_options->agent = g_strdup(json_get_text(request, "agent"));
   return TRUE;
 }
 
@@ -78,5 +82,13 @@ void cli_tell_waiting(const char *run_id, JsonObject *approvals) {
     cli_complain("  sandhost approve %s %s --approver NAME", run_id,
                  json_get_text(approval, "approval_id"));
   }
+  cli_complain("then: sandhost resume %s", run_id);
+}
+
+void cli_tell_budget(const char *run_id, JsonObject *request) {
+  cli_complain("waiting on: the %s budget for %s, request %s", json_get_text(request, "scope"),
+               json_get_text(request, "meter"), json_get_text(request, "request_id"));
+  cli_complain("  sandhost grant %s --approver NAME", run_id);
+  cli_complain("  sandhost deny %s --approver NAME", run_id);
   cli_complain("then: sandhost resume %s", run_id);
 }

@@ -69,6 +69,19 @@ static gboolean choose_workspace(Config *config, const char *folder, GError **er
   return TRUE;
 }
 
+/* A name that the command line puts over the configuration's. */
+static gboolean choose_name(const char *option, const char *text, char **name, GError **error) {
+  if (text && !text[strspn(text, " \t\r\n")]) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "%s must not be empty", option);
+    return FALSE;
+  }
+  if (text) {
+    g_free(*name);
+    *name = g_strdup(text);
+  }
+  return TRUE;
+}
+
 Config *cli_config(const CliRunOptions *options, ProviderRegistry *registry, GError **error) {
   g_auto(GStrv) names = provider_registry_names(registry);
   const char *const *known = (const char *const *)names;
@@ -82,7 +95,9 @@ Config *cli_config(const CliRunOptions *options, ProviderRegistry *registry, GEr
     provider = "bubblewrap";
   }
   if ((provider && !choose_provider(config, provider, known, error)) ||
-      (options->workspace && !choose_workspace(config, options->workspace, error))) {
+      (options->workspace && !choose_workspace(config, options->workspace, error)) ||
+      !choose_name("--session", options->session, &config->session_id, error) ||
+      !choose_name("--agent", options->agent, &config->agent_name, error)) {
     return NULL;
   }
   return g_steal_pointer(&config);

@@ -115,6 +115,12 @@ static void job_free(Job *job) {
   g_free(job);
 }
 
+/* No more commands are begun. */
+static gboolean stops(Run *run) {
+  g_autofree char *exhausted = run_exhausted(run);
+  return exhausted || run_is_paused(run);
+}
+
 static gpointer work(gpointer data) {
   Job *job = data;
   Server *server = job->server;
@@ -135,7 +141,7 @@ static gpointer work(gpointer data) {
     put_output(job, SANDHOST_STDERR, NULL, 0, TRUE);
   }
   put_outcome(server, job->id, &outcome);
-  if (run_is_paused(server->run.run)) {
+  if (stops(server->run.run)) {
     cancel_raise(server->paused);
   }
   execute_outcome_clear(&outcome);
@@ -344,13 +350,14 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
   server.paused = cancel_new();
   gboolean readable = !purpose->resume || go_on(&server, purpose->resume);
   wait_below(&server, 1); /* what was left comes before what is new */
-  if (readable && !run_is_paused(server.run.run)) {
+  if (readable && !stops(server.run.run)) {
     serve(&server);
   }
   wait_below(&server, 1);
 
   gboolean cancelled = cancel_raised(server.run.cancel);
   gboolean paused = run_is_paused(server.run.run);
+  g_autofree char *exhausted = run_exhausted(server.run.run);
   gboolean finished = cli_run_finish(&server.run,
                                      !readable   ? "interrupted"
                                      : cancelled ? "cancelled"
@@ -364,6 +371,9 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
   pthread_cond_destroy(&server.counted);
   if (cancelled) {
     return 128 + (cli_caught_signal() ? cli_caught_signal() : SIGPIPE);
+  }
+  if (exhausted && finished) {
+    return EXIT_DENIED;
   }
   if (paused && finished) {
     return EXIT_WAITING;

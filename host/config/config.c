@@ -133,6 +133,7 @@ void config_free(Config *config) {
   g_free(config->workspace_dir);
   g_free(config->files_dir);
   g_free(config->agent_name);
+  g_free(config->session_id);
   json_object_put(config->agent_config);
   g_free(config->profile);
   json_object_put(config->policy);
@@ -153,7 +154,7 @@ void config_free(Config *config) {
 
 /* The settings stand in agent_config, or at the top beside the keys that are ours. */
 static JsonObject *settings_of(JsonObject *object) {
-  static const char *const OURS[] = {"model_config", "name", REGISTER, NULL};
+  static const char *const OURS[] = {"model_config", "name", REGISTER, "session_id", NULL};
   JsonObject *agent = json_object_new_object();
   json_object_object_foreach(object, key, value) {
     if (!g_strv_contains(OURS, key)) {
@@ -165,7 +166,8 @@ static JsonObject *settings_of(JsonObject *object) {
 
 /* Finds agent_config, owned, in either shape of the file. */
 static JsonObject *find_agent(JsonObject *object, GError **error) {
-  static const char *const KEYS[] = {"agent_config", "model_config", "name", REGISTER, NULL};
+  static const char *const KEYS[] = {"agent_config", "model_config", "name",
+                                     REGISTER,       "session_id",   NULL};
   JsonObject *agent = NULL;
   if (!json_object_is_type(object, json_type_object)) {
     check_refuse(error, "the configuration must be an object");
@@ -197,6 +199,9 @@ static gboolean read_beside(Config *config, JsonObject *object, const char *base
     }
     g_free(config->agent_name);
     config->agent_name = g_strdup(text);
+  }
+  if (!check_full_text(object, "the configuration", "session_id", &config->session_id, error)) {
+    return FALSE;
   }
   return !registered || read_registered(config, registered, base, error);
 }

@@ -4,7 +4,7 @@
  *
  * A file holds {"agent_config": {...}, "register_sandbox_provider": {"NAME": "FILE.so", ...}}, or the
  * content of agent_config directly, where register_sandbox_provider may stand beside the settings.
- * model_config and name are accepted beside agent_config. Whatever is wrong is told with the full path
+ * model_config, name and session_id are accepted beside agent_config. Whatever is wrong is told with the full path
  * of the key; nothing is started.
  */
 #ifndef SANDHOST_CONFIG_CONFIG_H
@@ -19,6 +19,7 @@ typedef struct {
   char *workspace_dir;      /* default ./workspace */
   char *files_dir;          /* workspace_config.files_dir, else <workspace_dir>/files */
   char *agent_name;         /* top-level "name"; default "sandhost" */
+  char *session_id;         /* top-level "session_id": what several runs belong to; NULL: none */
   JsonObject *agent_config; /* the whole object as given (for keys that other rooms read); owned */
 
   /* governance_config */
@@ -31,7 +32,7 @@ typedef struct {
   gboolean approval_fails; /* approval_mode is "fail" */
   char **approver_check; /* program and arguments, asked before a decision is stored; NULL: none */
   gboolean allow_test_runtime;
-  JsonObject *budgets;          /* as given; NULL */
+  JsonObject *budgets;          /* as given, an object (governance/budgets.h checks it); NULL */
   char *provider;               /* sandbox_config's provider; NULL: no sandbox configured */
   JsonObject *provider_options; /* object; NULL: none */
   gboolean manifest_was_given;

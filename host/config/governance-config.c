@@ -118,10 +118,6 @@ static gboolean read_budgets(Config *config, JsonObject *object, GError **error)
   if (budgets && !is_type(budgets, json_type_object)) {
     return check_refuse(error, WHERE ".budgets must be a dict");
   }
-  if (budgets && json_object_object_length(budgets) > 0) {
-    /* A limit that nobody keeps is worse than none. */
-    return check_refuse(error, WHERE ".budgets is not kept by this version of sandhost; remove it");
-  }
   config->budgets = json_object_get(budgets);
   return TRUE;
 }

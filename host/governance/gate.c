@@ -79,7 +79,8 @@ static GPtrArray *decide_all(const Gate *gate, const GPtrArray *requests, GError
   GPtrArray *decisions = g_ptr_array_new_with_free_func((GDestroyNotify)policy_decision_free);
   for (guint i = 0; i < requests->len; i++) {
     const PolicyRequest *request = g_ptr_array_index(requests, i);
-    PolicyDecision *decision = policy_decide(gate->policy, request);
+    PolicyDecision *decision = policy_decide_by_budget(gate->policy, request);
+    decision = decision ? decision : policy_decide(gate->policy, request);
     g_ptr_array_add(decisions, decision);
     if (decision->effect == EFFECT_ASK && waits(gate)) {
       decision->approval_id = approval_id_for(gate, request, decision);
@@ -92,6 +93,9 @@ static GPtrArray *decide_all(const Gate *gate, const GPtrArray *requests, GError
 static SandhostError code_of_denial(const PolicyDecision *decision) {
   if (strcmp(decision->reason_code, "unknown_capability") == 0) {
     return SANDHOST_ERROR_UNKNOWN_CAPABILITY;
+  }
+  if (strcmp(decision->reason_code, "budget_exceeded") == 0) {
+    return SANDHOST_ERROR_BUDGET_EXCEEDED;
   }
   return strcmp(decision->reason_code, "policy_error") == 0 ? SANDHOST_ERROR_POLICY_EVALUATION
                                                             : SANDHOST_ERROR_POLICY_DENIED;
@@ -273,6 +277,9 @@ gboolean gate_authorize(Gate *gate, GPtrArray *requests, GPtrArray **ret_decisio
   gboolean ok = TRUE;
   if (gate->policy) {
     ok = authorize(gate, requests, &decisions, error);
+    if (ok) {
+      policy_count(gate->policy, requests->len, 0);
+    }
   } else {
     decisions = g_ptr_array_new_with_free_func((GDestroyNotify)policy_decision_free);
     for (guint i = 0; i < requests->len; i++) {

@@ -51,7 +51,7 @@ const Policy *gate_policy(const Gate *gate);
 
 /* Decides every request of the batch, in order, and records each. TRUE when all are allowed; then, and
  * also on failure, *ret_decisions (may be NULL) is an owned array of PolicyDecision in the order of the
- * requests. Errors: POLICY_DENIED, UNKNOWN_CAPABILITY, APPROVAL_REQUIRED, SANDBOX_REQUIRED,
+ * requests. Errors: POLICY_DENIED, UNKNOWN_CAPABILITY, APPROVAL_REQUIRED, SANDBOX_REQUIRED, BUDGET_EXCEEDED,
  * POLICY_EVALUATION with the text for the model. An allowed ask is recorded a second time as allow,
  * reason code "approved", reason "Approved by {name}" or "Approved by {name}: {note}"; a refused one as deny, "denied"
  * with "Denied by {name}: {note}", or "expired_policy" (APPROVAL_EXPIRED); one that wants a sandbox where there is

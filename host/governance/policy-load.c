@@ -369,18 +369,6 @@ static gboolean read_mode(Policy *policy, JsonObject *source, GError **error) {
   return refuse(error, "'%s' is not a valid PolicyMode", shown);
 }
 
-static gboolean refuse_budgets(JsonObject *source, GError **error) {
-  static const char *const KEYS[] = {"budget", "budgets"};
-  for (gsize i = 0; i < G_N_ELEMENTS(KEYS); i++) {
-    JsonObject *value = json_get(source, KEYS[i]);
-    if (value &&
-        !(json_object_is_type(value, json_type_object) && json_object_object_length(value) == 0)) {
-      return refuse(error, "budgets in a policy are not supported by this version of sandhost");
-    }
-  }
-  return TRUE;
-}
-
 /* A rule of a later version could mean something else here. */
 static gboolean check_version(JsonObject *source, GError **error) {
   JsonObject *version = json_get(source, "version");
@@ -428,7 +416,7 @@ Policy *policy_read(JsonObject *source, const char *profile, GPtrArray *tried, G
   }
   if (!check_version(source, error) || !read_text(source, "name", &policy->name, error) ||
       !read_text(source, "policy_id", &policy->id, error) || !read_mode(policy, source, error) ||
-      !refuse_budgets(source, error) || !check_extras(source, error) ||
+      !policy_read_budgets(policy, source, error) || !check_extras(source, error) ||
       !read_rules(policy, json_get(source, "rules"), tried, error)) {
     return NULL;
   }

@@ -3,6 +3,7 @@
 #ifndef SANDHOST_GOVERNANCE_POLICY_PRIVATE_H
 #define SANDHOST_GOVERNANCE_POLICY_PRIVATE_H
 
+#include "governance/budgets.h"
 #include "governance/command-match.h"
 #include "governance/pattern.h"
 #include "governance/policy.h"
@@ -54,6 +55,13 @@ struct Policy {
   JsonObject *source;  /* a copy of what was given, with the defaults; only read */
   GPtrArray *rules[3]; /* PolicyRule *, by Effect */
   PolicyIndex *index[3];
+  Budgets *budgets; /* NULL: none */
+
+  /* The older budget, which is counted here for as long as the policy lives; -1: no limit. */
+  gint64 max_requests;
+  gint64 max_cost; /* millionths of a dollar */
+  gint64 requests; /* atomic */
+  gint64 cost;     /* atomic */
 };
 
 PolicyRule *policy_rule_new(const char *rule_id, Effect effect, const char *capability);
@@ -78,6 +86,9 @@ void policy_file_refuse(const char *path, const GError *failure, GError **error)
 
 /* Whether one allow rule allows nothing that another one does not, constraints included. */
 gboolean policy_rule_covers(const PolicyRule *wide, const PolicyRule *narrow);
+
+/* policy-budget.c: reads budget and budgets of a policy object. */
+gboolean policy_read_budgets(Policy *policy, JsonObject *source, GError **error);
 
 /* The hash of what a policy says (behaviour 4.11). Owned. */
 char *policy_compute_hash(JsonObject *source);

@@ -182,6 +182,7 @@ void policy_unref(Policy *policy) {
   g_free(policy->profile);
   g_free(policy->file);
   g_free(policy->hash);
+  budgets_free(policy->budgets);
   json_object_put(policy->source);
   g_free(policy);
 }

@@ -2,12 +2,13 @@
 /*
  * policy.h: rules in, decisions out (behaviour 4). No I/O but policy_load and policy_discover, which read one file.
  *
- * A policy is immutable once made and may be used from any number of threads.
+ * A policy is immutable once made, but for what its older budget has counted, and may be used from any number of threads.
  */
 #ifndef SANDHOST_GOVERNANCE_POLICY_H
 #define SANDHOST_GOVERNANCE_POLICY_H
 
 #include "base/json.h"
+#include "governance/budgets.h"
 #include "governance/command-match.h"
 
 typedef enum { EFFECT_DENY, EFFECT_ASK, EFFECT_ALLOW } Effect;
@@ -109,6 +110,17 @@ gboolean policy_file_is_below(const Policy *policy, const char *folder);
 PolicyMode policy_mode(const Policy *policy);
 /* The whole policy as JSON, for people and the record. Returns owned. */
 JsonObject *policy_json(const Policy *policy);
+
+/* The limits that runs under it have; NULL: none. Borrowed. */
+const Budgets *policy_budgets(const Policy *policy);
+/* Puts governance_config.budgets into a policy that nobody else has seen yet; they count for its hash. CONFIG for a wrong
+ * shape, and where the policy has budgets of its own. object is borrowed. */
+gboolean policy_set_budgets(Policy *policy, JsonObject *object, GError **error);
+
+/* The older budget {max_requests, max_cost} of a policy: what is allowed is counted (cost in millionths of a dollar), and
+ * once it is used up, a request is denied with "budget_exceeded". NULL: there is room. Returns owned. */
+void policy_count(Policy *policy, gint64 requests, gint64 cost);
+PolicyDecision *policy_decide_by_budget(const Policy *policy, const PolicyRequest *request);
 
 /* Decides one request (4.2). Never fails: what cannot be decided is a deny with policy_error. */
 PolicyDecision *policy_decide(const Policy *policy, const PolicyRequest *request);

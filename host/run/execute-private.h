@@ -15,9 +15,10 @@ typedef struct {
   JsonObject *args;
   gint64 limit; /* seconds */
   Gate *gate;
-  GPtrArray *approvals;     /* ids of earlier answers that this call stands on */
-  gboolean waits;           /* its asks were put down for a person */
-  PolicyDecision *decision; /* that of the command itself */
+  GPtrArray *approvals;       /* ids of earlier answers that this call stands on */
+  gboolean waits;             /* its asks were put down for a person */
+  JsonObject *budget_request; /* the call waits for a budget; NULL: it does not */
+  PolicyDecision *decision;   /* that of the command itself */
   Session *session;
   char *execution_id;
   BridgeReport *report;   /* NULL: nothing is copied */
@@ -56,13 +57,23 @@ void call_record_started(Run *run, const char *call_id, JsonObject *args, JsonOb
 /* GateHooks.record; user is a Call. */
 gboolean call_record_decision(void *user, const PolicyRequest *request,
                               const PolicyDecision *decision, GError **error);
-void call_record_command(Call *call);
+/* The event, owned: it is made durable with the step that begins the command, or not at all. */
+JsonObject *call_command_event(Call *call);
 /* failure NULL: it ended by itself, or at its limit. */
 void call_record_command_ended(Call *call, gint64 duration, const GError *failure);
 void call_record_sync(Call *call);
-/* waits: its asks were put down for a person. */
+/* waits: the outcome of a call that waits for a person; NULL: it does not. */
 void call_record_ended(Run *run, const char *call_id, const ExecuteOutcome *outcome,
-                       gboolean waits);
+                       const char *waits);
+
+/* budget.c. Each of the first two is FALSE where a budget has no room: the run then waits
+ * (call->budget_request), is over, or goes on without this command. */
+/* Before anything is made for the command; nothing is taken. */
+gboolean budget_look(Call *call, GError **error);
+/* Takes what the command needs, uses the approvals and writes its beginning, all at once. Takes the event. */
+gboolean budget_begin(Call *call, JsonObject *take_event, GError **error);
+/* The command has ended: what it took is charged. */
+void budget_ended(Call *call);
 
 /* execute-tell.c */
 gboolean call_is_cancel(const GError *error);

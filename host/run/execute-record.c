@@ -30,7 +30,7 @@ void call_record_started(Run *run, const char *call_id, JsonObject *args, JsonOb
   journal_add(run->journal, "tool_call_started", facts, payload);
 }
 
-static const char *outcome_name(ExecuteEnd end, int exit_code, gboolean waits) {
+static const char *outcome_name(ExecuteEnd end, int exit_code, const char *waits) {
   switch (end) {
   case EXECUTE_FINISHED:
     return exit_code == 0 ? "success" : "error";
@@ -39,7 +39,7 @@ static const char *outcome_name(ExecuteEnd end, int exit_code, gboolean waits) {
   case EXECUTE_FAILED:
     return "error";
   case EXECUTE_WAITING: /* denied where nothing is kept to be answered later */
-    return waits ? "awaiting_approval" : "denied";
+    return waits ? waits : "denied";
   case EXECUTE_DENIED:
     return "denied";
   case EXECUTE_UNKNOWN:
@@ -76,7 +76,7 @@ static JsonObject *observation_for_record(JsonObject *observation) {
 }
 
 void call_record_ended(Run *run, const char *call_id, const ExecuteOutcome *outcome,
-                       gboolean waits) {
+                       const char *waits) {
   JsonObject *facts = json_object_new_object();
   json_add_text(facts, "tool_call_id", call_id);
   json_add_text(facts, "tool_name", "execute");
@@ -147,10 +147,10 @@ static JsonObject *argv_json(const Call *call) {
   return json_from_strv(argv);
 }
 
-void call_record_command(Call *call) {
+JsonObject *call_command_event(Call *call) {
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "command", argv_json(call));
-  journal_add(call->run->journal, "sandbox_exec_started", execution_facts(call), payload);
+  return journal_event("sandbox_exec_started", execution_facts(call), payload);
 }
 
 /* null for a command of which nobody knows how it ended. */

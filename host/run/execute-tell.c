@@ -36,9 +36,21 @@ static void tell_waiting(const Call *call, const GError *error, ExecuteOutcome *
   json_add_take(ret_outcome->observation, "approvals", own);
 }
 
+static void tell_budget(const Call *call, const GError *error, ExecuteOutcome *ret_outcome) {
+  ret_outcome->end = EXECUTE_WAITING;
+  ret_outcome->exit_code = -1;
+  ret_outcome->observation = observation_error(call->args, error->message, NULL);
+  json_add_text(ret_outcome->observation, "status", "awaiting_budget");
+  json_add_take(ret_outcome->observation, "budget_request", json_object_get(call->budget_request));
+}
+
 void call_tell_error(const Call *call, const GError *error, ExecuteOutcome *ret_outcome) {
   if (call->waits) {
     tell_waiting(call, error, ret_outcome);
+    return;
+  }
+  if (call->budget_request) {
+    tell_budget(call, error, ret_outcome);
     return;
   }
   ret_outcome->end = end_of_error(call, error);
@@ -49,6 +61,11 @@ void call_tell_error(const Call *call, const GError *error, ExecuteOutcome *ret_
       sandhost_error_governance_code(error));
   if (ret_outcome->end == EXECUTE_CANCELLED) {
     json_add_text(ret_outcome->observation, "error_type", "cancelled");
+    return;
+  }
+  g_autofree char *exhausted = run_exhausted(call->run);
+  if (g_strcmp0(exhausted, error->message) == 0) {
+    json_add_text(ret_outcome->observation, "termination_reason", "budget_exhausted");
   }
 }
 

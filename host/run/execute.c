@@ -81,7 +81,8 @@ static gboolean authorize_and_join(Call *call, GError **error) {
   pthread_mutex_lock(&run->opening);
   gboolean opens = !run->session || session_is_lost(run->session);
   gboolean ok = (!opens || call_authorize_manifest(call, error)) &&
-                call_authorize_command(call, error) && join_session(call, error);
+                call_authorize_command(call, error) && budget_look(call, error) &&
+                join_session(call, error);
   pthread_mutex_unlock(&run->opening);
   return ok;
 }
@@ -224,8 +225,7 @@ static gboolean settle_failure(Call *call, GError *failure) {
 }
 
 static gboolean run_command(Call *call, GError **error) {
-  call_record_command(call);
-  if (!journal_commit(call->run->journal, call->approvals, error)) {
+  if (!budget_begin(call, call_command_event(call), error)) {
     return FALSE;
   }
   const struct sandhost_text argv[] = {
@@ -261,6 +261,7 @@ static gboolean run_command(Call *call, GError **error) {
   call->timed_out = ok && call->result.ended == SANDHOST_ENDED_LIMIT;
   gboolean settled = ok || settle_failure(call, failure);
   settle_output(call);
+  budget_ended(call);
   call_record_command_ended(call, duration, failure);
   if (call->large) {
     journal_flush(call->run->journal,
@@ -314,6 +315,7 @@ static void call_clear(Call *call) {
   g_ptr_array_unref(call->approvals);
   policy_decision_free(call->decision);
   bridge_report_free(call->report);
+  json_object_put(call->budget_request);
   json_object_put(call->files_denied);
   json_object_put(call->args);
   json_object_put(call->stdout_text);
@@ -343,14 +345,18 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
     return;
   }
   if (run_is_paused(run) && !request->tool_call_id) { /* another call of it has met an ask */
-    execute_reject(run, call.args, "The run waits for an approval; no command is begun.",
+    g_autoptr(JsonObject) asks = run_waiting(run);
+    execute_reject(run, call.args,
+                   json_object_array_length(asks) > 0
+                       ? "The run waits for an approval; no command is begun."
+                       : "The run waits for a budget decision; no command is begun.",
                    ret_outcome);
     call_clear(&call);
     return;
   }
   call_record_started(run, call.id, call.args, request->tag, request->tool_call_id != NULL);
-  gboolean ran =
-      authorize_and_join(&call, &error) && copy_in(&call, &error) && run_command(&call, &error);
+  gboolean ran = !budget_refuse_exhausted(run, &error) && authorize_and_join(&call, &error) &&
+                 copy_in(&call, &error) && run_command(&call, &error);
   if (ran && call.report && !call.lost) {
     copy_back(&call);
   }
@@ -363,7 +369,10 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
   } else {
     call_tell_error(&call, error, ret_outcome);
   }
-  call_record_ended(run, call.id, ret_outcome, call.waits);
+  call_record_ended(run, call.id, ret_outcome,
+                    call.waits            ? "awaiting_approval"
+                    : call.budget_request ? "awaiting_budget"
+                                          : NULL);
 
   g_autoptr(GError) unrecorded = NULL;
   if (!journal_flush(run->journal, &unrecorded) && ran) {
@@ -381,7 +390,7 @@ void execute_reject(Run *run, JsonObject *arguments, const char *message,
       .observation = observation_error(arguments, message, NULL),
   };
   call_record_started(run, id, arguments, NULL, FALSE);
-  call_record_ended(run, id, ret_outcome, FALSE);
+  call_record_ended(run, id, ret_outcome, NULL);
   journal_flush(run->journal, NULL);
 }
 
@@ -400,7 +409,7 @@ void execute_unknown(Run *run, const char *tool_call_id, JsonObject *arguments,
   };
   json_add_text(ret_outcome->observation, "error_type", "unknown_outcome");
   call_record_started(run, tool_call_id, arguments, NULL, TRUE); /* here is where it ends */
-  call_record_ended(run, tool_call_id, ret_outcome, FALSE);
+  call_record_ended(run, tool_call_id, ret_outcome, NULL);
   journal_flush(run->journal, NULL);
 }
 

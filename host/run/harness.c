@@ -36,6 +36,16 @@ static gboolean load_policy(Harness *harness, GError **error) {
   return harness->policy || !harness->config->governed;
 }
 
+/* Also where nothing is governed their shape has to be right. */
+static gboolean load_budgets(Harness *harness, GError **error) {
+  JsonObject *object = harness->config->budgets;
+  if (!object || harness->policy) {
+    return !object || policy_set_budgets(harness->policy, object, error);
+  }
+  g_autoptr(Budgets) budgets = budgets_new(object, error);
+  return budgets != NULL;
+}
+
 ProviderInstance *harness_provider(const Config *config, ProviderRegistry *registry,
                                    GError **error) {
   Provider *provider =
@@ -63,7 +73,8 @@ Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **e
   harness->config = take_config;
   harness->registry = registry;
   if (!harness_register(harness->config, registry, error) || !load_policy(harness, error) ||
-      !check_approver(harness->config, error) || !open_provider(harness, error)) {
+      !load_budgets(harness, error) || !check_approver(harness->config, error) ||
+      !open_provider(harness, error)) {
     return NULL;
   }
   harness->guarded = guarded_places(harness->config, harness->policy);
@@ -134,6 +145,7 @@ JsonObject *harness_warnings(const Harness *harness) {
 JsonObject *harness_header(const Harness *harness) {
   JsonObject *header = json_object_new_object();
   json_add_text(header, "agent_name", harness->config->agent_name);
+  json_add_text(header, "session_id", harness->config->session_id);
   json_add_text(header, "sandhost_version", SANDHOST_VERSION);
   json_add_text(header, "provider", harness->config->provider);
   json_add_bool(header, "isolated",
@@ -143,6 +155,10 @@ JsonObject *harness_header(const Harness *harness) {
   json_add_bool(governance, "enabled", harness->config->governed);
   json_add_text(governance, "profile", harness->policy ? policy_profile(harness->policy) : NULL);
   json_add_text(governance, "policy_hash", harness->policy ? policy_hash(harness->policy) : NULL);
+  const Budgets *budgets = harness->policy ? policy_budgets(harness->policy) : NULL;
+  if (budgets && budgets->application_id) {
+    json_add_text(header, "application_id", budgets->application_id);
+  }
   json_add_take(header, "governance", governance);
 
   JsonObject *limits = json_object_new_object();

@@ -3,8 +3,10 @@
 #include "run/journal.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/millionths.h"
 
 struct Journal {
   Record *record;
@@ -12,7 +14,16 @@ struct Journal {
   char *owner;          /* NULL: whoever */
   pthread_mutex_t lock; /* guards pending, and keeps commits in the order of the events */
   JsonObject *pending;  /* array of {type, metadata, payload} */
+
+  const Metering *metering;   /* NULL: nothing is limited */
+  gint64 owed[BUDGET_METERS]; /* guarded by lock, as the next */
+  GArray *settlements;        /* RecordSettlement */
 };
+
+static void settlement_clear(void *value) {
+  RecordSettlement *settlement = value;
+  g_free(settlement->hold);
+}
 
 Journal *journal_new(Record *record, const char *run_id) {
   Journal *journal = g_new0(Journal, 1);
@@ -20,6 +31,8 @@ Journal *journal_new(Record *record, const char *run_id) {
   journal->run_id = g_strdup(run_id);
   pthread_mutex_init(&journal->lock, NULL);
   journal->pending = json_object_new_array();
+  journal->settlements = g_array_new(FALSE, FALSE, sizeof(RecordSettlement));
+  g_array_set_clear_func(journal->settlements, settlement_clear);
   return journal;
 }
 
@@ -28,6 +41,7 @@ void journal_free(Journal *journal) {
     return;
   }
   json_object_put(journal->pending);
+  g_array_unref(journal->settlements);
   pthread_mutex_destroy(&journal->lock);
   g_free(journal->owner);
   g_free(journal->run_id);
@@ -45,13 +59,18 @@ static JsonObject *own(JsonObject *take_value) {
   return copy;
 }
 
-void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
-                 JsonObject *take_payload) {
+JsonObject *journal_event(const char *type, JsonObject *take_metadata, JsonObject *take_payload) {
   JsonObject *event = json_object_new_object();
   json_add_text(event, "type", type);
   json_add_take(event, "metadata", own(take_metadata));
   json_add_take(event, "payload", own(take_payload));
   json_add_int(event, "at", clock_wall());
+  return event;
+}
+
+void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
+                 JsonObject *take_payload) {
+  JsonObject *event = journal_event(type, take_metadata, take_payload);
   pthread_mutex_lock(&journal->lock);
   json_object_array_add(journal->pending, event);
   pthread_mutex_unlock(&journal->lock);
@@ -62,32 +81,111 @@ void journal_set_owner(Journal *journal, const char *owner) {
   journal->owner = g_strdup(owner);
 }
 
-/* Under the lock: nothing is pending any more. */
+void journal_set_metering(Journal *journal, const Metering *metering) {
+  journal->metering = metering;
+}
+
+void journal_owe(Journal *journal, BudgetMeter meter, gint64 amount) {
+  if (metering_covers(journal->metering, meter)) {
+    pthread_mutex_lock(&journal->lock);
+    journal->owed[meter] = millionths_add(journal->owed[meter], amount);
+    pthread_mutex_unlock(&journal->lock);
+  }
+}
+
+void journal_settle(Journal *journal, const char *hold, gint64 amount) {
+  const RecordSettlement settlement = {.hold = g_strdup(hold), .amount = amount};
+  pthread_mutex_lock(&journal->lock);
+  g_array_append_val(journal->settlements, settlement);
+  pthread_mutex_unlock(&journal->lock);
+}
+
+/* ---- Commits: all of these under the lock ------------------------------------------------------------------------ */
+
+/* Nothing is pending any more. */
 static void drop_pending(Journal *journal) {
   json_object_put(journal->pending);
   journal->pending = json_object_new_array();
 }
 
-gboolean journal_commit(Journal *journal, const GPtrArray *approval_ids, GError **error) {
-  gboolean ok = TRUE;
+static void drop_owed(Journal *journal) {
+  memset(journal->owed, 0, sizeof journal->owed);
+  g_array_set_size(journal->settlements, 0);
+}
+
+/* What is owed comes before what is asked for: it has been used. Returns owned. */
+static GArray *charges_of(const Journal *journal, const GArray *asked) {
+  GArray *charges = g_array_new(FALSE, FALSE, sizeof(RecordCharge));
+  for (BudgetMeter meter = 0; meter < BUDGET_METERS; meter++) {
+    if (journal->owed[meter] > 0) {
+      metering_add(journal->metering, RECORD_OWE, meter, journal->owed[meter], NULL, charges);
+    }
+  }
+  if (asked && asked->len > 0) {
+    g_array_append_vals(charges, asked->data, asked->len);
+  }
+  return charges;
+}
+
+static gboolean write_step(Journal *journal, const JournalStep *step, RecordShortage *ret_shortage,
+                           GError **error) {
+  g_autoptr(GArray) charges = charges_of(journal, step->charges);
+  const RecordStep whole = {
+      .approval_ids = step->approval_ids,
+      .charges = charges,
+      .settlements = journal->settlements,
+      .events = journal->pending,
+  };
+  gboolean empty = json_object_array_length(journal->pending) == 0 && charges->len == 0 &&
+                   journal->settlements->len == 0 &&
+                   (!step->approval_ids || step->approval_ids->len == 0);
+  if (empty || !journal->record) {
+    return TRUE;
+  }
+  return journal->owner
+             ? record_step(journal->record, journal->run_id, journal->owner, &whole, ret_shortage,
+                           error)
+             : record_append_many(journal->record, journal->run_id, journal->pending, error);
+}
+
+gboolean journal_step(Journal *journal, const JournalStep *step, RecordShortage *ret_shortage,
+                      GError **error) {
   pthread_mutex_lock(&journal->lock);
-  if (json_object_array_length(journal->pending) > 0 || (approval_ids && approval_ids->len > 0)) {
-    if (journal->record && journal->owner) {
-      ok = record_commit(journal->record, journal->run_id, journal->owner, approval_ids,
-                         journal->pending, error);
-    } else if (journal->record) {
-      ok = record_append_many(journal->record, journal->run_id, journal->pending, error);
-    }
-    if (ok) {
-      drop_pending(journal);
-    }
+  gsize before = json_object_array_length(journal->pending);
+  if (step->take_event) {
+    json_object_array_add(journal->pending, step->take_event);
+  }
+  gboolean ok = write_step(journal, step, ret_shortage, error);
+  if (ok) {
+    drop_pending(journal);
+    drop_owed(journal);
+  } else if (step->take_event) {
+    json_object_array_del_idx(journal->pending, before, 1);
   }
   pthread_mutex_unlock(&journal->lock);
   return ok;
 }
 
 gboolean journal_flush(Journal *journal, GError **error) {
-  return journal_commit(journal, NULL, error);
+  const JournalStep step = {0};
+  RecordShortage unused = {0};
+  return journal_step(journal, &step, &unused, error);
+}
+
+gboolean journal_ask_budget(Journal *journal, const RecordShortage *shortage,
+                            const char *tool_call_id, JsonObject **ret_request, GError **error) {
+  pthread_mutex_lock(&journal->lock);
+  g_autoptr(GArray) charges = charges_of(journal, NULL);
+  const RecordStep step = {
+      .charges = charges, .settlements = journal->settlements, .events = journal->pending};
+  gboolean ok = record_ask_budget(journal->record, journal->run_id, journal->owner, shortage,
+                                  tool_call_id, &step, ret_request, error);
+  if (ok) {
+    drop_pending(journal);
+    drop_owed(journal);
+  }
+  pthread_mutex_unlock(&journal->lock);
+  return ok;
 }
 
 gboolean journal_suspend(Journal *journal, const GPtrArray *approvals, const GPtrArray *superseded,

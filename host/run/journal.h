@@ -6,6 +6,7 @@
 #define SANDHOST_RUN_JOURNAL_H
 
 #include "record/approvals.h"
+#include "run/metering.h"
 
 typedef struct Journal Journal;
 
@@ -22,12 +23,32 @@ void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
  * before the journal is used. */
 void journal_set_owner(Journal *journal, const char *owner);
 
+/* An event as journal_add makes one, to be part of a step. Takes both objects. Returns owned. */
+JsonObject *journal_event(const char *type, JsonObject *take_metadata, JsonObject *take_payload);
+
+/* The limits that what is owed here is charged to; borrowed; before the journal is used. NULL: none. */
+void journal_set_metering(Journal *journal, const Metering *metering);
+/* For work that is done: charged with whatever is written next, and never refused. */
+void journal_owe(Journal *journal, BudgetMeter meter, gint64 amount);
+/* The end of a hold, in the same way: amount was used in its place. */
+void journal_settle(Journal *journal, const char *hold, gint64 amount);
+
 /* Everything added so far is durable, or *error says why not: then the step must not happen. */
 gboolean journal_flush(Journal *journal, GError **error);
 
-/* The same, and these approvals (ids; NULL: none) are used by the step that follows: none of them again. With an owner
- * only. */
-gboolean journal_commit(Journal *journal, const GPtrArray *approval_ids, GError **error);
+/* What else is part of a commit, for the step that follows it. Everything may be NULL. With an owner only. */
+typedef struct {
+  const GPtrArray *approval_ids; /* used by the step: none of them again */
+  GArray *charges;               /* RecordCharge */
+  JsonObject
+      *take_event; /* the step's own: written with all this, or never. Also taken on failure */
+} JournalStep;
+/* The same with a step. Where a budget has no room *ret_shortage is set, and all that was added before waits on. */
+gboolean journal_step(Journal *journal, const JournalStep *step, RecordShortage *ret_shortage,
+                      GError **error);
+/* The same, and the run waits for more of a budget (record_ask_budget). */
+gboolean journal_ask_budget(Journal *journal, const RecordShortage *shortage,
+                            const char *tool_call_id, JsonObject **ret_request, GError **error);
 
 /* The same, and these approvals (JsonObject *) wait, in place of the superseded (ids). With an owner only. */
 gboolean journal_suspend(Journal *journal, const GPtrArray *approvals, const GPtrArray *superseded,

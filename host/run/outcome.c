@@ -4,8 +4,9 @@
 
 JsonObject *execute_outcome_json(const Run *run, const ExecuteOutcome *outcome) {
   static const char *const ALWAYS[] = {"status", "data", "message"};
-  static const char *const WHERE_THERE[] = {"governance_error_code", "error_type", "record_error",
-                                            "approvals", "notice"};
+  static const char *const WHERE_THERE[] = {
+      "governance_error_code", "error_type",         "record_error", "approvals",
+      "budget_request",        "termination_reason", "notice"};
   JsonObject *object = json_object_new_object();
   json_add_text(object, "run_id", run_id(run));
   json_add_text(object, "trace_id", run_trace_id(run));
@@ -19,9 +20,12 @@ JsonObject *execute_outcome_json(const Run *run, const ExecuteOutcome *outcome) 
     }
   }
   json_add_take(object, "workspace_sync", json_object_get(outcome->sync));
-  if (json_get(outcome->observation, "approvals")) { /* what a paused run returns, behaviour 6.1 */
-    json_add_text(object, "session_id", NULL);
-    json_add_text(object, "response", NULL);
+  gboolean ended = json_get(outcome->observation, "termination_reason") != NULL;
+  if (ended || json_get(outcome->observation, "approvals") ||
+      json_get(outcome->observation, "budget_request")) { /* what a paused run returns, 6.1 */
+    json_add_text(object, "session_id", run_session_id(run));
+    json_add_text(object, "response",
+                  ended ? json_get_text(outcome->observation, "message") : NULL);
   }
   return object;
 }

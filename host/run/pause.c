@@ -154,7 +154,8 @@ gboolean pause_suspend(Run *run, const char *call_id, JsonObject *args, GPtrArra
 
 gboolean run_is_paused(Run *run) {
   pthread_mutex_lock(&run->pausing);
-  gboolean paused = json_object_array_length(run->waiting) > 0;
+  gboolean paused = json_object_array_length(run->waiting) > 0 ||
+                    json_object_array_length(run->waiting_budgets) > 0;
   pthread_mutex_unlock(&run->pausing);
   return paused;
 }

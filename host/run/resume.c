@@ -48,21 +48,27 @@ static gboolean check_text(const char *what, const char *text, gsize most, GErro
   return TRUE;
 }
 
+static gboolean check_who(const char *approver, const char *note, GError **error) {
+  if (!approver || approver[strspn(approver, " \t\r\n")] == '\0') {
+    return refuse(error, "approver is required");
+  }
+  return check_text("approver", approver, MOST_NAME, error) &&
+         check_text("note", note, MOST_NOTE, error);
+}
+
 static gboolean check_decision(const char *decision, const char *approver, const char *note,
                                JsonObject *arguments, GError **error) {
   gboolean approves = g_strcmp0(decision, "approve") == 0;
   if (!approves && g_strcmp0(decision, "deny") != 0) {
     return refuse(error, "decision must be 'approve' or 'deny'");
   }
-  if (!approver || approver[strspn(approver, " \t\r\n")] == '\0') {
-    return refuse(error, "approver is required");
+  if (!check_who(approver, note, error)) {
+    return FALSE;
   }
   if (arguments && !approves) {
     return refuse(error, "arguments can only be edited when approving");
   }
-  return check_text("approver", approver, MOST_NAME, error) &&
-         check_text("note", note, MOST_NOTE, error) &&
-         (!arguments || approval_check_arguments(arguments, MOST_TIMEOUT, error));
+  return !arguments || approval_check_arguments(arguments, MOST_TIMEOUT, error);
 }
 
 /* The approval, where a decision about it could count. One that is not pending any more is left to record_decide, which
@@ -132,6 +138,20 @@ gboolean resume_decide(Record *record, const char *run_id, const char *approval_
   return resume_decide_as(record, run_id, approval_id, &whole, ret_approval, error);
 }
 
+gboolean resume_decide_budget(Record *record, const char *run_id, const char *request_id,
+                              const RecordBudgetDecision *decision, JsonObject **ret_requests,
+                              GError **error) {
+  RecordBudgetDecision stored = *decision;
+  if (!check_who(decision->approver, decision->note, error)) {
+    return FALSE;
+  }
+  if (decision->amount < 0) {
+    return refuse(error, "amount must be greater than zero");
+  }
+  stored.note = decision->note && *decision->note ? decision->note : NULL;
+  return record_decide_budget(record, run_id, request_id, &stored, ret_requests, error);
+}
+
 /* ---- What remains ------------------------------------------------------------------------------------------------ */
 
 static void call_free(ResumeCall *call) {
@@ -160,6 +180,10 @@ static void begin_call(GPtrArray *calls, const char *id, JsonObject *event) {
   g_ptr_array_add(calls, call);
 }
 
+static gboolean waits(const char *outcome) {
+  return g_strcmp0(outcome, "awaiting_approval") == 0 || g_strcmp0(outcome, "awaiting_budget") == 0;
+}
+
 static void take_event(GPtrArray *calls, JsonObject *event) {
   const char *type = json_get_text(event, "type");
   JsonObject *facts = json_get(event, "metadata");
@@ -176,7 +200,7 @@ static void take_event(GPtrArray *calls, JsonObject *event) {
     g_free(call->reported);
     call->reported = g_strdup(strcmp(type, "sandbox_exec_completed") == 0 ? "success" : "error");
   } else if (g_strcmp0(type, "tool_call_completed") == 0 &&
-             g_strcmp0(json_get_text(facts, "outcome"), "awaiting_approval") != 0) {
+             !waits(json_get_text(facts, "outcome"))) {
     call->remains = REMAINS_DONE;
   }
 }

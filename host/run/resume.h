@@ -10,6 +10,7 @@
 #define SANDHOST_RUN_RESUME_H
 
 #include "record/approvals.h"
+#include "record/budgets.h"
 #include "run/approver.h"
 
 /* Decides one approval: decision is "approve" or "deny". note, and arguments (the edited call's), may be NULL. Errors: the
@@ -29,6 +30,12 @@ typedef struct {
 gboolean resume_decide_as(Record *record, const char *run_id, const char *approval_id,
                           const ResumeDecision *decision, JsonObject **ret_approval,
                           GError **error);
+
+/* The same about the budget requests that a run waits for; request_id NULL: all of them. Errors: CONFIG for what makes no
+ * sense, and those of record_decide_budget. */
+gboolean resume_decide_budget(Record *record, const char *run_id, const char *request_id,
+                              const RecordBudgetDecision *decision, JsonObject **ret_requests,
+                              GError **error);
 
 typedef enum {
   REMAINS_AGAIN,   /* it waited, or was never begun: it is to be run */

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "run/metering.h"
 #include "run/run.h"
 #include "run/session.h"
 
@@ -28,11 +29,14 @@ struct Run {
   Session *session;        /* current one, or NULL */
   pthread_mutex_t copying; /* one copy at a time, so that every command sees a complete one */
 
-  gboolean pauses;         /* an ask that nobody answers waits */
-  char *manifest_digest;   /* what approvals are bound to */
-  JsonObject *decided;     /* approvals of earlier segments; never changed; NULL: none */
-  pthread_mutex_t pausing; /* guards waiting */
-  JsonObject *waiting;     /* array of the asks that this segment has put down */
+  gboolean pauses;             /* an ask that nobody answers waits */
+  char *manifest_digest;       /* what approvals are bound to */
+  JsonObject *decided;         /* approvals of earlier segments; never changed; NULL: none */
+  pthread_mutex_t pausing;     /* guards what follows */
+  JsonObject *waiting;         /* array of the asks that this segment has put down */
+  JsonObject *waiting_budgets; /* the same of budget requests */
+  char *exhausted;             /* the text of a budget that has ended the run; NULL: none has */
+  Metering *metering;          /* NULL: nothing is limited. Never changed */
 };
 
 /* heartbeat.c: tells the record every third of the lease that the run lives, and looks each second whether somebody
@@ -52,5 +56,10 @@ GateAnswer pause_recall(const Run *run, const char *call_id, JsonObject *args,
 /* Puts the asks down; the run is paused then. */
 gboolean pause_suspend(Run *run, const char *call_id, JsonObject *args, GPtrArray *requests,
                        GPtrArray *decisions, GError **error);
+
+/* budget.c. Sets *error where a budget has ended the run. */
+gboolean budget_refuse_exhausted(Run *run, GError **error);
+/* What was decided about its earlier segments' budget requests. */
+gboolean budget_recall(Run *run, GError **error);
 
 #endif

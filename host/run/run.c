@@ -2,7 +2,10 @@
 /* run.c: the beginning and the end of a run, and of each of its segments. */
 #include "run/run.h"
 
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/ids.h"
 #include "run/approver.h"
 #include "run/run-private.h"
@@ -34,6 +37,12 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   pthread_mutex_init(&run->pausing, NULL);
   run->manifest_digest = pause_manifest_digest(harness->config);
   run->waiting = json_object_new_array();
+  run->waiting_budgets = json_object_new_array();
+  const MeteringKeys keys = {.run_id = run->id,
+                             .session_id = harness->config->session_id,
+                             .agent_name = harness->config->agent_name};
+  run->metering = metering_new(harness->policy ? policy_budgets(harness->policy) : NULL, &keys);
+  journal_set_metering(run->journal, run->metering);
   if (record) {
     journal_set_owner(run->journal, run->owner);
     run->heartbeat = heartbeat_start(record, run->id, run->owner, lease_of(harness), &run->lost,
@@ -61,6 +70,11 @@ static JsonObject *request_of(const Harness *harness, JsonObject *request) {
 
 Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GError **error) {
   if (!harness_executes(harness, error)) {
+    return NULL;
+  }
+  if (!record && harness->policy && policy_budgets(harness->policy)) {
+    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                        "budgets are counted in the record, and this run has none");
     return NULL;
   }
   g_autofree char *id = id_new("run");
@@ -99,7 +113,8 @@ Run *run_resume(const Harness *harness, Record *record, const char *run_id, cons
                      g_steal_pointer(&owner));
   run->pauses = TRUE;
   run->decided = record_approvals(record, run->id, TRUE, error);
-  if (!run->decided || !run_sweep_leftovers(harness, run->id, hooks->cancel, NULL, error)) {
+  if (!run->decided || !budget_recall(run, error) ||
+      !run_sweep_leftovers(harness, run->id, hooks->cancel, NULL, error)) {
     run_end(run, "interrupted", error && *error ? (*error)->message : NULL, NULL);
     return NULL;
   }
@@ -108,6 +123,10 @@ Run *run_resume(const Harness *harness, Record *record, const char *run_id, cons
 
 const char *run_id(const Run *run) {
   return run->id;
+}
+
+const char *run_session_id(const Run *run) {
+  return run->harness->config->session_id;
 }
 
 const char *run_trace_id(const Run *run) {
@@ -123,16 +142,28 @@ gboolean run_is_lost(Run *run, gboolean look) {
          record_heartbeat(run->record, run->id, run->owner, FALSE, &held, NULL) && !held;
 }
 
-static void record_suspended(Run *run) {
-  g_autoptr(JsonObject) waiting = run_waiting(run);
+/* The ids (at key) of what waits. Owned. */
+static JsonObject *ids_of(JsonObject *waiting, const char *key) {
   JsonObject *ids = json_object_new_array();
   for (gsize i = 0; i < json_object_array_length(waiting); i++) {
-    json_object_array_add(
-        ids, json_object_get(json_get(json_object_array_get_idx(waiting, i), "approval_id")));
+    json_object_array_add(ids,
+                          json_object_get(json_get(json_object_array_get_idx(waiting, i), key)));
   }
+  return ids;
+}
+
+static void record_suspended(Run *run) {
+  g_autoptr(JsonObject) approvals = run_waiting(run);
+  g_autoptr(JsonObject) budgets = run_waiting_budgets(run);
   JsonObject *facts = json_object_new_object();
-  json_add_text(facts, "cause", "approval");
-  json_add_take(facts, "approval_ids", ids);
+  gboolean asks = json_object_array_length(approvals) > 0;
+  json_add_text(facts, "cause", asks ? "approval" : "budget");
+  if (asks) {
+    json_add_take(facts, "approval_ids", ids_of(approvals, "approval_id"));
+  }
+  if (json_object_array_length(budgets) > 0) {
+    json_add_take(facts, "budget_request_ids", ids_of(budgets, "request_id"));
+  }
   journal_add(run->journal, "run_suspended", facts, NULL);
 }
 
@@ -144,12 +175,36 @@ static void run_free(Run *run) {
   pthread_mutex_destroy(&run->copying);
   pthread_mutex_destroy(&run->pausing);
   json_object_put(run->waiting);
+  json_object_put(run->waiting_budgets);
+  metering_free(run->metering);
+  g_free(run->exhausted);
   json_object_put(run->decided);
   g_free(run->manifest_digest);
   g_free(run->owner);
   g_free(run->trace_id);
   g_free(run->id);
   g_free(run);
+}
+
+/* What a budget makes of the status that a door gives. Constant, or status. */
+static const char *end_status(Run *run, const char *status) {
+  if (strcmp(status, "awaiting_approval") != 0 && strcmp(status, "completed") != 0) {
+    return status;
+  }
+  g_autoptr(JsonObject) approvals = run_waiting(run);
+  g_autoptr(JsonObject) budgets = run_waiting_budgets(run);
+  return json_object_array_length(budgets) > 0 && json_object_array_length(approvals) == 0
+             ? "awaiting_budget"
+             : status;
+}
+
+static gboolean end_in_record(Run *run, const char *status, const char *reason, GError **error) {
+  g_autofree char *exhausted = run_exhausted(run);
+  gboolean fails =
+      exhausted && strcmp(status, "cancelled") != 0 && strcmp(status, "interrupted") != 0;
+  return fails ? record_end_exhausted(run->record, run->id, run->owner, exhausted, error)
+               : record_end_life(run->record, run->id, run->owner, end_status(run, status), reason,
+                                 error);
 }
 
 gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error) {
@@ -160,7 +215,7 @@ gboolean run_end(Run *take_run, const char *status, const char *reason, GError *
   }
   gboolean ok = journal_flush(run->journal, error);
   if (run->record) {
-    ok = record_end_life(run->record, run->id, run->owner, status, reason, ok ? error : NULL) && ok;
+    ok = end_in_record(run, status, reason, ok ? error : NULL) && ok;
   }
   heartbeat_stop(g_steal_pointer(&run->heartbeat));
   run_free(run);

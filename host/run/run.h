@@ -4,6 +4,7 @@
 #define SANDHOST_RUN_RUN_H
 
 #include "base/cancel.h"
+#include "governance/budgets.h"
 #include "governance/gate.h"
 #include "run/harness.h"
 #include "run/journal.h"
@@ -34,11 +35,16 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
 Run *run_resume(const Harness *harness, Record *record, const char *run_id, const RunHooks *hooks,
                 GError **error);
 
-/* Whether a call met an ask that nobody answered: no more calls are begun, and the run is to be ended with
- * "awaiting_approval". */
+/* Whether a call met an ask that nobody answered, or a budget that is used up: no more calls are begun, and the run is
+ * to be ended with "awaiting_approval" (run_end makes it "awaiting_budget" where only a budget is waited for). */
 gboolean run_is_paused(Run *run);
 /* What the run waits for: [behaviour 6.1's approvals]. Returns owned. */
 JsonObject *run_waiting(Run *run);
+/* [{scope, meter, window, limit, used, needed, shortfall, request_id}]. Returns owned. */
+JsonObject *run_waiting_budgets(Run *run);
+/* Why a budget has ended the run: no more calls are begun, and it ends as failed, whatever run_end is told. NULL: none
+ * has. Owned. */
+char *run_exhausted(Run *run);
 /* Whether the run was ended, or taken over, from outside, as far as it has been noticed; with look, the record is asked. */
 gboolean run_is_lost(Run *run, gboolean look);
 
@@ -46,7 +52,24 @@ gboolean run_is_lost(Run *run, gboolean look);
  * twentieth of a second, once a day, and every ten seconds as long as there is more to do. */
 void run_retain(const Harness *harness, Record *record);
 
+/* Charging the run's budgets for what the run room does not do itself (model calls, workers). Amounts are millionths of
+ * the meter's unit. Every limit that covers the run is charged; one without room refuses all of it. */
+typedef enum {
+  RUN_LOOK,  /* is there room for the amount? nothing is taken */
+  RUN_SPEND, /* spent, before the work */
+  RUN_HOLD,  /* held, before the work, until run_settle: ret_hold (owned) is its name */
+  RUN_OWE,   /* for work that is done: never refused */
+} RunCharge;
+/* BUDGET_EXCEEDED: nothing is taken, and run_is_paused or run_exhausted tells what it means for the run. ret_hold may
+ * be NULL but for RUN_HOLD. Any thread. */
+gboolean run_charge(Run *run, RunCharge how, BudgetMeter meter, gint64 amount, char **ret_hold,
+                    GError **error);
+/* The end of a hold: amount was used in its place. What fails is tried again with whatever is written next. */
+gboolean run_settle(Run *run, const char *hold, BudgetMeter meter, gint64 amount, GError **error);
+
 const char *run_id(const Run *run);
+/* What several runs belong to; NULL: nothing. */
+const char *run_session_id(const Run *run);
 const char *run_trace_id(const Run *run);
 
 /* Ends the sandbox, writes the end (status of behaviour 6.4: "completed", "failed", "cancelled",

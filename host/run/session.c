@@ -79,6 +79,7 @@ Session *session_open(const Harness *harness, Journal *journal, const char *run_
   session->journal = journal;
   session->harness = harness;
   session->opened = clock_now();
+  session->paid = session->opened;
   session->permit = permit;
   session->bridge = bridge_for(session);
   record_created(session, isolation);
@@ -97,10 +98,16 @@ void session_unref(Session *session) {
   g_autoptr(GError) failure = NULL;
   g_autofree char *ref = g_strdup(sandbox_ref(session->sandbox));
   sandbox_end(g_steal_pointer(&session->sandbox), &failure);
+  journal_owe(session->journal, BUDGET_SANDBOX_SECONDS, session_unpaid(session));
   record_closed(session, ref, failure);
   bridge_free(session->bridge);
   g_free(session->id);
   g_free(session);
+}
+
+gint64 session_unpaid(Session *session) {
+  gint64 now = clock_now();
+  return (now - __atomic_exchange_n(&session->paid, now, __ATOMIC_SEQ_CST)) / 1000;
 }
 
 void session_mark_lost(Session *session) {

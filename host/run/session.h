@@ -24,6 +24,7 @@ typedef struct {
   Journal *journal; /* borrowed */
   const Harness *harness;
   gint64 opened; /* CLOCK_MONOTONIC */
+  gint64 paid;   /* atomic: the same, until when the budget knows of it */
   gint commands; /* atomic */
   gint lost;     /* atomic */
   Bridge *
@@ -42,6 +43,9 @@ Session *session_ref(Session *session);
 /* The last reference ends the sandbox and records sandbox_session_closed. NULL is allowed. */
 void session_unref(Session *session);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Session, session_unref)
+
+/* The time for which it has been open since this was last asked, in millionths of a second: for the budget. */
+gint64 session_unpaid(Session *session);
 
 void session_mark_lost(Session *session);
 gboolean session_is_lost(Session *session);

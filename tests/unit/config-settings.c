@@ -112,10 +112,12 @@ static void test_shape(void) {
       {"{\"agent_config\": \"x\"}", "agent_config must be a dict or AgentConfig"},
       {"{\"agent_config\": {}, \"max_steps\": 5, \"x\": 1}",
        "the configuration has unknown keys: max_steps, x. Allowed keys: agent_config, "
-       "model_config, name, register_sandbox_provider"},
+       "model_config, name, register_sandbox_provider, session_id"},
       {"{\"model_config\": \"sk-secret\"}", "model_config must be an object"},
       {"{\"name\": \"\"}", "name must be a non-empty string"},
       {"{\"name\": 7}", "name must be a non-empty string"},
+      {"{\"session_id\": \" \"}",
+       "the configuration.session_id must be a non-empty string, got ' '"},
   };
   fixture_refused("", "", CASES, G_N_ELEMENTS(CASES));
 }

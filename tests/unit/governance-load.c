@@ -53,10 +53,16 @@ static void test_policy_keys(void) {
 static void test_budgets(void) {
   static const Refusal CASES[] = {
       {"'budgets': {'tokens': 5}",
-       "budgets in a policy are not supported by this version of sandhost"},
-      {"'budgets': []", "budgets in a policy are not supported by this version of sandhost"},
-      {"'budget': {'max_requests': 1}",
-       "budgets in a policy are not supported by this version of sandhost"},
+       "budgets has unknown keys: tokens. Allowed keys: agent, application, application_id, "
+       "request, session"},
+      {"'budgets': []", "budgets must be an object"},
+      {"'budget': []", "budget must be an object"},
+      {"'budget': {'max': 1}",
+       "budget has unknown keys: max. Allowed keys: max_cost, max_requests"},
+      {"'budget': {'max_requests': -1}", "budget.max_requests must be a whole number of 0 or more"},
+      {"'budget': {'max_requests': 1.5}",
+       "budget.max_requests must be a whole number of 0 or more"},
+      {"'budget': {'max_cost': '1'}", "budget.max_cost must be a number of 0 or more"},
   };
   refused("{", "}", CASES, G_N_ELEMENTS(CASES));
   g_autoptr(Policy) policy = fixture_policy("{'budget': null, 'budgets': {}}");
