@@ -50,6 +50,20 @@ static void print_rows(JsonObject *rows) {
   }
 }
 
+/* What waits for an answer, and the command that gives it. */
+static gboolean print_waiting(Record *record, const char *id, GError **error) {
+  g_autoptr(JsonObject) requests = record_budget_requests(record, id, FALSE, error);
+  gboolean goes_on = requests != NULL;
+  for (gsize i = 0; goes_on && i < json_object_array_length(requests); i++) {
+    JsonObject *request = json_object_array_get_idx(requests, i);
+    g_autofree char *line = g_strdup_printf(
+        "%s waits: %s; sandhost grant %s --approver NAME", json_get_text(request, "run_id"),
+        json_get_text(request, "message"), json_get_text(request, "run_id"));
+    goes_on = recorded_print(line);
+  }
+  return requests != NULL;
+}
+
 static gboolean list(const char *path, const char *wanted, gboolean all, gboolean json,
                      GError **error) {
   g_autoptr(Record) record = recorded_open(path, error);
@@ -62,6 +76,7 @@ static gboolean list(const char *path, const char *wanted, gboolean all, gboolea
     recorded_print_json(rows);
   } else if (rows) {
     print_rows(rows);
+    return print_waiting(record, id, error);
   }
   return rows != NULL;
 }

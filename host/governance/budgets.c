@@ -125,7 +125,7 @@ static gboolean read_scope(Budgets *budgets, JsonObject *object, BudgetScope sco
     return check_refuse(error, "budgets.%s must be a list of budget limits", SCOPES[scope]);
   }
   for (gsize i = 0; list && i < json_object_array_length(list); i++) {
-    BudgetLimit limit;
+    BudgetLimit limit = {0};
     if (!read_limit(json_object_array_get_idx(list, i), scope, i, &limit, error)) {
       return FALSE;
     }

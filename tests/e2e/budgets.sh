@@ -70,6 +70,8 @@ budget "$id"
 want_json 2 0 spent
 want_json 0 0 remaining
 want_json shop 0 key
+run "$sandhost" budgets
+want_in_out "$id waits: The application budget for tool_calls is exhausted: 2 of 2 used, 1 more needed; sandhost grant $id --approver NAME"
 run "$sandhost" grant "$id"
 want_exit 2
 want_err 'sandhost: approver is required'

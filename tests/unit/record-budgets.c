@@ -10,6 +10,7 @@
 #include "record-fixture.h"
 #include "record/approvals.h"
 #include "record/budgets.h"
+#include "record/record-prune.h"
 
 #define RUN "run_00000000000000000000000000000001"
 #define PROCESSES 10
@@ -361,6 +362,30 @@ static void test_ended_run(Place *place, gconstpointer unused) {
   decide(record, TRUE, 0, "Run " RUN " is not waiting for a budget decision");
 }
 
+/* What was counted for a run alone goes with it; what it has used of the rest stays used. */
+static void test_pruned(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  RecordShortage shortage = {0};
+  begin(record, RUN);
+  RecordLimit own = limit_of(3);
+  own.scope = "request";
+  own.key = RUN;
+  g_assert_null(charge_on(record, RUN, own, RECORD_SPEND, MILLIONTHS, NULL, &shortage));
+  check_charge(record, 1, RECORD_SPEND, MILLIONTHS, NULL, NULL);
+  json_object_put(ask(record, MILLIONTHS));
+  record_end_life(record, RUN, "owner_1", "completed", NULL, &error);
+  g_assert_no_error(error);
+  const PruneRequest everything = {.keep = 0};
+  json_object_put(record_prune(record, &everything, &error));
+  g_assert_no_error(error);
+  g_autofree char *line = status_of(record, NULL);
+  g_assert_cmpstr(line, ==, "1 0 1 0 0");
+  g_autoptr(JsonObject) requests = record_budget_requests(record, NULL, TRUE, &error);
+  assert_json(requests, "[]");
+}
+
 /* ---- Processes --------------------------------------------------------------------------------------------------- */
 
 /* Waits until the other end of the pipe is closed. */
@@ -478,6 +503,7 @@ int main(int argc, char **argv) {
   ADD("grant-amount", test_grant_amount);
   ADD("deny", test_deny);
   ADD("ended-run", test_ended_run);
+  ADD("pruned", test_pruned);
   ADD("ten-processes", test_ten_processes);
   ADD("killed", test_killed);
   return g_test_run();
