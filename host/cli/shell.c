@@ -132,9 +132,15 @@ static char *next_line(Shell *shell) {
   return g_strchomp(line);
 }
 
+/* A budget has ended the run. */
+static gboolean is_over(const Shell *shell) {
+  g_autofree char *exhausted = run_exhausted(shell->run.run);
+  return exhausted != NULL;
+}
+
 static void read_lines(Shell *shell, gint64 timeout) {
   gboolean terminal = isatty(STDIN_FILENO);
-  for (;;) {
+  while (!is_over(shell)) {
     if (terminal) {
       fputs("sandhost> ", stderr);
     }
@@ -175,13 +181,14 @@ static int shell_run(const CliRunOptions *options, gint64 timeout) {
   kill(getpid(), SIGINT);
   g_thread_join(thread);
   gboolean cancelled = cancel_raised(shell.run.cancel);
+  gboolean over = is_over(&shell);
   gboolean finished = cli_run_finish(&shell.run, cancelled ? "cancelled" : "completed", NULL);
   cli_run_clear(&shell.run);
   pthread_mutex_destroy(&shell.lock);
   if (cancelled && cli_caught_signal()) {
     return 128 + cli_caught_signal();
   }
-  return finished ? 0 : EXIT_SANDHOST;
+  return !finished ? EXIT_SANDHOST : over ? EXIT_DENIED : 0;
 }
 
 int cli_shell(int argc, char **argv) {

@@ -163,6 +163,24 @@ run "$sandhost" show --events --type 'budget_*'
 [ "$(grep -c budget_warning <<<"$out")" -eq 1 ] || fail "not one warning"
 [ "$(grep -c budget_exhausted <<<"$out")" -eq 1 ] || fail "not one end"
 
+# A shell ends there too; where it could only wait, which it cannot, it goes on without the command.
+run_with 'echo 1
+echo 2
+echo 3
+echo 4
+' "$sandhost" shell --config end.json
+want_exit 126
+want_out '1
+2'
+[ "$(grep -c 'This run stopped because' <<<"$err")" -eq 1 ] || fail "not told once: $err"
+config stay.json "\"request\": [$(limit tool_calls 1)]"
+run_with 'echo 1
+echo 2
+' "$sandhost" shell --config stay.json
+want_exit 0
+want_out 1
+want_in_err 'The request budget for tool_calls is exhausted: 1 of 1 used, 1 more needed'
+
 # ---- Scopes: a session and an agent are what the command line says
 config scopes.json "\"session\": [$(limit tool_calls 1)], \"agent\": [$(limit tool_calls 3)]"
 run "$sandhost" exec --config scopes.json -q --session one --agent bot -- true
