@@ -81,9 +81,9 @@ static int run_decision(int argc, char **argv, const char *decision, const char 
       cli_complain("%s takes a run and an approval; sandhost approvals lists them", argv[0]);
     } else {
       code = decide(&options, decision, argv[1], argv[2], &error) ? 0 : cli_fail(error);
-      if (g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_POLICY_DENIED)) {
-        code = EXIT_DENIED; /* of the approver */
-      }
+    }
+    if (g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_POLICY_DENIED)) {
+      code = EXIT_DENIED; /* of the approver */
     }
   }
   g_free(options.record);

@@ -117,7 +117,7 @@ gboolean budgets_decide(const char *path, const char *wanted, const char *reques
   }
   g_autoptr(Record) record = record_open(chosen, error);
   g_autofree char *id = record ? record_resolve(record, wanted, error) : NULL;
-  if (!id || !resume_decide_budget(record, id, request, decision, &requests, error)) {
+  if (!id || !resume_decide_budget(record, id, request, decision, NULL, &requests, error)) {
     return FALSE;
   }
   for (gsize i = 0; i < json_object_array_length(requests); i++) {
@@ -145,9 +145,11 @@ static int grant(int argc, char **argv, const char *record, const char *amount,
                  amount);
     return EXIT_USAGE;
   }
-  return budgets_decide(record, argv[1], argc > 2 ? argv[2] : NULL, &decision, &error)
-             ? 0
-             : cli_fail(error);
+  if (budgets_decide(record, argv[1], argc > 2 ? argv[2] : NULL, &decision, &error)) {
+    return 0;
+  }
+  int code = cli_fail(error);
+  return g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_POLICY_DENIED) ? EXIT_DENIED : code;
 }
 
 int cli_grant(int argc, char **argv) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "record/trajectory-private.h"
 #include "record/trajectory-segments.h"
 
 /* What the segments come to. */
@@ -31,7 +32,7 @@ static const char *state_of(const char *outcome) {
   if (!outcome) {
     return "started";
   }
-  return strcmp(outcome, "awaiting_approval") == 0 ? outcome : "completed";
+  return g_str_has_prefix(outcome, "awaiting_") ? outcome : "completed";
 }
 
 static void copy(JsonObject *object, JsonObject *from, const char *key) {
@@ -203,6 +204,7 @@ JsonObject *trajectory_of_run(JsonObject *run, JsonObject *life) {
   json_add_take(story, "tool_calls", sum.tool_calls);
   json_add_take(story, "approvals",
                 approvals ? json_object_get(approvals) : json_object_new_array());
+  json_add_take(story, "budget_requests", build_budget_requests(json_get(run, "events")));
   json_add_take(story, "usage", usage_of(&sum));
   g_hash_table_unref(sum.calls);
   g_hash_table_unref(sum.steps);

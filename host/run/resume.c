@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/millionths.h"
 #include "governance/approvals.h"
 #include "governance/requests.h"
 #include "run/execute.h"
@@ -138,15 +139,55 @@ gboolean resume_decide(Record *record, const char *run_id, const char *approval_
   return resume_decide_as(record, run_id, approval_id, &whole, ret_approval, error);
 }
 
-gboolean resume_decide_budget(Record *record, const char *run_id, const char *request_id,
-                              const RecordBudgetDecision *decision, JsonObject **ret_requests,
+/* Those that wait, of one id or of all. Owned. */
+static JsonObject *pending_budgets(JsonObject *life, const char *request_id) {
+  JsonObject *pending = json_object_new_array();
+  JsonObject *requests = json_get(life, "budget_requests");
+  for (gsize i = 0; i < json_object_array_length(requests); i++) {
+    JsonObject *request = json_object_array_get_idx(requests, i);
+    if (g_strcmp0(json_get_text(request, "status"), "pending") == 0 &&
+        (!request_id || g_strcmp0(json_get_text(request, "request_id"), request_id) == 0)) {
+      json_object_array_add(pending, json_object_get(request));
+    }
+  }
+  return pending;
+}
+
+/* Where nothing waits, record_decide_budget has the words for it. */
+static gboolean check_granter(Record *record, const char *run_id, const char *request_id,
+                              const RecordBudgetDecision *decision, const ApproverHook *hook,
                               GError **error) {
+  g_autoptr(JsonObject) life = record_life(record, run_id, error);
+  if (!life) {
+    return FALSE;
+  }
+  g_autoptr(JsonObject) pending = pending_budgets(life, request_id);
+  if (json_object_array_length(pending) == 0) {
+    return TRUE;
+  }
+  g_autoptr(JsonObject) question = json_object_new_object();
+  json_add_text(question, "run_id", run_id);
+  json_add_text(question, "approval_id", NULL);
+  json_add_text(question, "decision", decision->grants ? "grant" : "deny");
+  json_add_text(question, "approver", decision->approver);
+  json_add_text(question, "note", decision->note);
+  json_add_take(question, "amount", decision->amount ? millionths_json(decision->amount) : NULL);
+  json_add_take(question, "budget_requests", json_object_get(pending));
+  return approver_allows(json_get(life, "request"), hook, question, error);
+}
+
+gboolean resume_decide_budget(Record *record, const char *run_id, const char *request_id,
+                              const RecordBudgetDecision *decision, const ApproverHook *hook,
+                              JsonObject **ret_requests, GError **error) {
   RecordBudgetDecision stored = *decision;
   if (!check_who(decision->approver, decision->note, error)) {
     return FALSE;
   }
   if (decision->amount < 0) {
     return refuse(error, "amount must be greater than zero");
+  }
+  if (!check_granter(record, run_id, request_id, decision, hook, error)) {
+    return FALSE;
   }
   stored.note = decision->note && *decision->note ? decision->note : NULL;
   return record_decide_budget(record, run_id, request_id, &stored, ret_requests, error);

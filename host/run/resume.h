@@ -31,11 +31,12 @@ gboolean resume_decide_as(Record *record, const char *run_id, const char *approv
                           const ResumeDecision *decision, JsonObject **ret_approval,
                           GError **error);
 
-/* The same about the budget requests that a run waits for; request_id NULL: all of them. Errors: CONFIG for what makes no
- * sense, and those of record_decide_budget. */
+/* The same about the budget requests that a run waits for; request_id NULL: all of them; hook may be NULL. The question has
+ * amount (null: what is missing) and budget_requests in the place of arguments and approval. Errors: CONFIG for what makes
+ * no sense, those of approver_allows and record_decide_budget. */
 gboolean resume_decide_budget(Record *record, const char *run_id, const char *request_id,
-                              const RecordBudgetDecision *decision, JsonObject **ret_requests,
-                              GError **error);
+                              const RecordBudgetDecision *decision, const ApproverHook *hook,
+                              JsonObject **ret_requests, GError **error);
 
 typedef enum {
   REMAINS_AGAIN,   /* it waited, or was never begun: it is to be run */

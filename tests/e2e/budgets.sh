@@ -93,8 +93,9 @@ want_exit 0
 budget
 want_json 3 0 spent
 want_json 1 0 granted
-run "$sandhost" show --json "$id"
+run "$sandhost" show --json --whole "$id"
 want_json completed status
+want_json '{"total": 1, "by_outcome": {"success": 1}}' totals tool_calls
 want_json granted budget_requests 0 status
 want_json alice budget_requests 0 approver
 run "$sandhost" show --events --type run_resumed "$id"
@@ -127,6 +128,7 @@ want_json 'This run stopped because the application budget is exhausted: The app
 run "$sandhost" show --json "$id"
 want_json failed status
 want_json budget_exhausted final termination_reason
+run "$sandhost" show --json --whole "$id"
 want_json denied budget_requests 0 status
 run "$sandhost" show --events --type run_resumed "$id"
 want_in_out '"cause":"budget_denied"'
@@ -226,6 +228,37 @@ run "$sandhost" approvals --all --json "$id"
 want_json used 0 status
 run "$sandhost" budgets --json "$id"
 want_json 2 1 spent # behind the agent's: the call that waited counts once
+
+# ---- Who grants and denies is asked about, as of an approval
+mkdir ops
+cat >ops/who <<'SH'
+#!/bin/sh
+cat >"$0.heard"
+[ "$WHO" = alice ] || { echo "you are not alice" >&2; exit 1; }
+SH
+chmod 755 ops/who
+cat >who.json <<JSON
+{"governance_config": {"sandbox_config": "bubblewrap", "approver_check": ["ops/who"], "policy": {"mode": "permissive"},
+  "budgets": {"request": [$(limit tool_calls 0.5)]}}}
+JSON
+run "$sandhost" exec --config who.json --json -- true
+waiting
+for word in grant deny; do
+  run env WHO=mallory "$sandhost" "$word" "$id" --approver alice
+  want_exit 126
+  want_err 'sandhost: Approver alice is refused: you are not alice'
+done
+out=$(cat ops/who.heard)
+want_json deny decision
+want_json "$request" budget_requests 0 request_id
+run "$sandhost" resume "$id"
+want_exit 123
+run env WHO=alice "$sandhost" grant "$id" --approver alice --amount 2.5
+want_exit 0
+out=$(cat ops/who.heard)
+want_json 2.5 amount
+run "$sandhost" resume -q "$id"
+want_exit 0
 
 # ---- Windows: yesterday's use is no use of today
 config day.json "\"application_id\": \"days\", \"application\": [$(limit tool_calls 1 '"window": "day"')]"
