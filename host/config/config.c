@@ -8,6 +8,7 @@
 #include "base/repr.h"
 #include "config/check.h"
 #include "config/config-private.h"
+#include "config/credentials.h"
 #include "config/settings.h"
 
 #define REGISTER "register_sandbox_provider"
@@ -44,6 +45,8 @@ static void read_telemetry(Config *config, JsonObject *agent) {
       (guint64)json_get_int(telemetry, "keep_output_bytes", (gint64)config->keep_output_bytes);
   config->retention_days = json_get_int(telemetry, "retention_days", 0);
   config->retention_max_bytes = json_get_int(telemetry, "retention_max_bytes", 0);
+  config->record_in_memory = g_strcmp0(json_get_text(telemetry, "storage"), "memory") == 0;
+  privacy_config_read(&config->privacy, &config->capture, agent);
 }
 
 static gboolean read_agent(Config *config, JsonObject *agent, const char *const *provider_names,
@@ -123,6 +126,8 @@ Config *config_new_default(void) {
   config->max_copy_bytes = 20000000;
   config->keep_output_bytes = 16u << 20;
   config->registered = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+  privacy_config_init(&config->privacy, &config->capture);
+  config->credentials = g_new0(char *, 1);
   return config;
 }
 
@@ -149,6 +154,8 @@ void config_free(Config *config) {
   g_strfreev(config->exclude);
   g_hash_table_unref(config->registered);
   g_free(config->record_path);
+  privacy_config_clear(&config->privacy);
+  g_strfreev(config->credentials);
   g_free(config);
 }
 
@@ -183,8 +190,17 @@ static JsonObject *find_agent(JsonObject *object, GError **error) {
   return check_keys(object, "the configuration", KEYS, error) ? json_object_get(agent) : NULL;
 }
 
-/* What may stand beside agent_config. Of model_config nothing is used and nothing is shown: it
- * may hold a key. */
+/* Of the whole file: whatever it is that holds one, it is never shown. */
+static void read_credentials(Config *config, JsonObject *object) {
+  GPtrArray *found = g_ptr_array_new();
+  credentials_collect(object, found);
+  g_ptr_array_add(found, NULL);
+  g_strfreev(config->credentials);
+  config->credentials = (char **)g_ptr_array_free(found, FALSE);
+}
+
+/* What may stand beside agent_config. Of model_config nothing is used but its key, to be taken out of what
+ * others see. */
 static gboolean read_beside(Config *config, JsonObject *object, const char *base, GError **error) {
   JsonObject *model = json_get(object, "model_config");
   JsonObject *name = json_get(object, "name");
@@ -213,6 +229,7 @@ static Config *read_config(JsonObject *object, const char *base, const char *con
     return NULL;
   }
   Config *config = config_new_default();
+  read_credentials(config, object);
   if (!read_beside(config, object, base, error) ||
       !read_agent(config, agent, provider_names, error)) {
     config_free(config);

@@ -11,6 +11,7 @@
 #define SANDHOST_CONFIG_CONFIG_H
 
 #include "config/manifest.h"
+#include "config/privacy-config.h"
 
 typedef struct {
   /* agent_config */
@@ -55,6 +56,12 @@ typedef struct {
   /* telemetry_config.retention_days and retention_max_bytes, for record prune; 0: not given */
   gint64 retention_days;
   gint64 retention_max_bytes;
+  /* privacy_config, and what of telemetry_config says what is recorded */
+  PrivacyConfig privacy;
+  CaptureConfig capture;
+  gboolean record_in_memory; /* telemetry_config.storage is "memory" */
+  /* What stands below keys that name credentials, anywhere in the file; never NULL */
+  char **credentials;
 } Config;
 
 /* Defaults of a program started without a file: governed, no policy given, no provider. Never fails. */

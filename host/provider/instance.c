@@ -206,6 +206,10 @@ JsonObject *provider_instance_options(const ProviderInstance *instance) {
   return option_values_to_json(instance->values, &instance->provider->table);
 }
 
+void provider_instance_secrets(const ProviderInstance *instance, GPtrArray *strings) {
+  option_values_secrets(instance->values, &instance->provider->table, strings);
+}
+
 guint32 provider_instance_level(const ProviderInstance *instance, guint32 setting) {
   const struct sandhost_provider *table = &instance->provider->table;
   for (gsize i = 0; i < table->enforces_count; i++) {

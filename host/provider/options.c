@@ -426,6 +426,33 @@ JsonObject *option_values_to_json(const OptionValues *values,
   return json;
 }
 
+static void add_secret(GPtrArray *strings, const char *text) {
+  if (text && *text) {
+    g_ptr_array_add(strings, g_strdup(text));
+  }
+}
+
+static void add_secrets_of(GPtrArray *strings, const struct sandhost_value *value) {
+  if (value->set && value->type == SANDHOST_OPTION_TEXT) {
+    add_secret(strings, value->text.data);
+  }
+  for (gsize i = 0; value->set && i < value->pair_count; i++) {
+    gboolean map = value->type == SANDHOST_OPTION_MAP;
+    add_secret(strings, map ? value->pairs[i].value.data : value->pairs[i].name.data);
+  }
+}
+
+void option_values_secrets(const OptionValues *values, const struct sandhost_provider *table,
+                           GPtrArray *strings) {
+  for (gsize i = 0; i < table->option_count; i++) {
+    const struct sandhost_option *option = &table->options[i];
+    if (option->flags & SANDHOST_OPTION_SECRET) {
+      add_secrets_of(strings, &values->values[i]);
+      add_secret(strings, option->environment ? getenv(option->environment) : NULL);
+    }
+  }
+}
+
 const char *option_fault(const struct sandhost_option *option) {
   if (option->choices) {
     g_auto(GStrv) choices = g_strsplit(option->choices, "|", -1);

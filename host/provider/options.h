@@ -25,6 +25,10 @@ const struct sandhost_value *option_values_get(const OptionValues *values);
 JsonObject *option_values_to_json(const OptionValues *values,
                                   const struct sandhost_provider *table);
 
+/* Adds a copy (owned by strings) of every text that a secret option holds, and of its variable of the environment. */
+void option_values_secrets(const OptionValues *values, const struct sandhost_provider *table,
+                           GPtrArray *strings);
+
 /* Whether a declared fallback or choice list makes sense; the reason goes into a refusal of the plugin. NULL:
  * it does. Constant. */
 const char *option_fault(const struct sandhost_option *option);

@@ -58,6 +58,9 @@ guint64 provider_instance_max_output(const ProviderInstance *instance);
 /* The options as they are in force, secrets as "[REDACTED]". Returns owned. */
 JsonObject *provider_instance_options(const ProviderInstance *instance);
 
+/* Adds a copy (owned by strings) of every text that an option declared secret holds, from wherever it came. */
+void provider_instance_secrets(const ProviderInstance *instance, GPtrArray *strings);
+
 /* What is enforced here and now: SANDHOST_LEVEL_*; ENFORCED for everything when nothing is declared. */
 guint32 provider_instance_level(const ProviderInstance *instance, guint32 setting);
 /* Why a declared setting is lowered on this machine; NULL. Borrowed. */

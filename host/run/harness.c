@@ -2,6 +2,8 @@
 /* harness.c: builds what a configuration describes, in the order in which behaviour 2.4 refuses. */
 #include "run/harness.h"
 
+#include <unistd.h>
+
 #include "base/build.h"
 #include "base/error.h"
 #include "run/approver.h"
@@ -68,6 +70,20 @@ static gboolean check_approver(const Config *config, GError **error) {
   return !stored || approver_check_place(stored, error);
 }
 
+static void know_credentials(Harness *harness) {
+  const Config *config = harness->config;
+  g_autoptr(GPtrArray) declared = g_ptr_array_new_with_free_func(g_free);
+  for (char **value = config->credentials; *value; value++) {
+    g_ptr_array_add(declared, g_strdup(*value));
+  }
+  if (harness->instance) {
+    provider_instance_secrets(harness->instance, declared);
+  }
+  g_ptr_array_add(declared, NULL);
+  harness->privacy = privacy_new(&config->privacy, (const char *const *)declared->pdata,
+                                 (const char *const *)environ);
+}
+
 Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **error) {
   g_autoptr(Harness) harness = g_new0(Harness, 1);
   harness->config = take_config;
@@ -78,6 +94,7 @@ Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **e
     return NULL;
   }
   harness->guarded = guarded_places(harness->config, harness->policy);
+  know_credentials(harness);
   return g_steal_pointer(&harness);
 }
 
@@ -89,6 +106,7 @@ void harness_free(Harness *harness) {
   g_clear_pointer(&harness->policy, policy_unref);
   g_clear_pointer(&harness->guarded, g_ptr_array_unref);
   g_clear_pointer(&harness->config, config_free);
+  g_clear_pointer(&harness->privacy, privacy_free);
   g_free(harness);
 }
 
@@ -127,13 +145,10 @@ JsonObject *harness_warnings(const Harness *harness) {
          "to "
          "use it.");
   }
-  JsonObject *telemetry = json_get(harness->config->agent_config, "telemetry_config");
-  if (json_get(harness->config->agent_config, "privacy_config") ||
-      g_strcmp0(json_get_text(telemetry, "capture"), "default") == 0) {
-    warn(warnings, "privacy_not_applied",
-         "privacy_config and telemetry_config.capture are not applied by this version: the record "
-         "keeps commands and "
-         "their output as they are.");
+  if (harness->config->record_in_memory) {
+    warn(warnings, "storage_not_applied",
+         "telemetry_config.storage \"memory\" is not applied by this version: the record is a file; "
+         "storage_path or --record says which.");
   }
   if (harness->instance && !provider_instance_isolates(harness->instance)) {
     warn(warnings, "host_execution_not_contained",
@@ -164,6 +179,7 @@ JsonObject *harness_header(const Harness *harness) {
   JsonObject *limits = json_object_new_object();
   json_add_int(limits, "tool_call_timeout", harness->config->tool_call_timeout);
   json_add_take(header, "limits", limits);
+  json_add_take(header, "privacy", privacy_config_json(&harness->config->privacy));
   json_add_take(header, "security_warnings", harness_warnings(harness));
   return header;
 }
