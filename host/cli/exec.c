@@ -211,6 +211,12 @@ static void put_stream(const ExecuteOutcome *outcome, int fd, const char *key) {
   }
 }
 
+static int refuse_withheld(CliRun *run, const char *id) {
+  cli_complain("run %s: %s", id, RESUME_WITHHELD_TEXT);
+  cli_run_finish(run, "failed", RESUME_WITHHELD_TEXT);
+  return EXIT_SANDHOST;
+}
+
 static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, const char *id) {
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonObject) recorded = record_run(run->record, id, &error);
@@ -222,14 +228,22 @@ static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, c
   }
   const char *notice = resume_lost_sandbox(recorded) ? RESUME_RESET_TEXT : NULL;
   g_autoptr(GPtrArray) calls = resume_calls(recorded, approvals);
+  if (calls->len == 0 && resume_request_is_redacted(request)) {
+    return refuse_withheld(run, id);
+  }
   if (calls->len == 0) {
     return exec_in(run, options, json_get_text(request, "command"),
                    json_get_int(request, "timeout", 0), NULL, notice);
   }
   const ResumeCall *call = g_ptr_array_index(calls, 0);
   if (call->remains == REMAINS_AGAIN) {
-    return exec_in(run, options, json_get_text(call->arguments, "command"),
-                   json_get_int(call->arguments, "timeout", 0), call->tool_call_id, notice);
+    /* The request of a run of one command is kept as it was, where no credential was in it. */
+    JsonObject *arguments = call->withheld ? request : call->arguments;
+    if (call->withheld && resume_request_is_redacted(request)) {
+      return refuse_withheld(run, id);
+    }
+    return exec_in(run, options, json_get_text(arguments, "command"),
+                   json_get_int(arguments, "timeout", 0), call->tool_call_id, notice);
   }
   ExecuteOutcome outcome;
   if (call->remains == REMAINS_UNKNOWN) {

@@ -306,6 +306,15 @@ static void serve(Server *server) {
 
 /* ---- The run ---------------------------------------------------------------------------------------------------- */
 
+/* A call that was never begun, and of which the record has not all. */
+static void put_withheld(Server *server, const ResumeCall *call) {
+  ExecuteOutcome outcome;
+  execute_withheld(server->run.run, call->tool_call_id, call->arguments, RESUME_WITHHELD_TEXT,
+                   &outcome);
+  put_outcome(server, call->tag, &outcome);
+  execute_outcome_clear(&outcome);
+}
+
 /* What an earlier segment left: told as unknown, or run before anything is read. FALSE: the record cannot be read. */
 static gboolean go_on(Server *server, const char *id) {
   g_autoptr(GError) error = NULL;
@@ -325,7 +334,9 @@ static gboolean go_on(Server *server, const char *id) {
   g_autoptr(GPtrArray) calls = resume_calls(recorded, approvals);
   for (guint i = 0; i < calls->len; i++) {
     const ResumeCall *call = g_ptr_array_index(calls, i);
-    if (call->remains == REMAINS_AGAIN) {
+    if (call->remains == REMAINS_AGAIN && call->withheld) {
+      put_withheld(server, call);
+    } else if (call->remains == REMAINS_AGAIN) {
       start_job(server, call->tag, call->arguments, call->tool_call_id);
     } else if (call->remains == REMAINS_UNKNOWN) {
       ExecuteOutcome outcome;

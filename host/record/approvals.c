@@ -155,6 +155,7 @@ static int use_approvals(Record *record, const char *run_id, const GPtrArray *id
       record_conflict(refusal, "Approval %s is already %s", id, status ? status : "gone");
     } else if (code == SQLITE_OK) {
       json_add_text(approval, "status", "used");
+      json_object_object_del(approval, APPROVAL_SEALED);
       record_add_time(approval, "used_at", clock_wall());
       json_add_text(approval, "used_for_approval_id", id);
       code = write_approval(record, run_id, approval);

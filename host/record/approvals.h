@@ -13,6 +13,10 @@
 
 #include "record/record.h"
 
+/* The member of an approval that holds the call's arguments where "arguments" lacks what nobody is to read. It is never
+ * shown, and goes when the approval is used. */
+#define APPROVAL_SEALED "sealed_arguments"
+
 /* What a run that can be found again holds beside its row. All borrowed. */
 typedef struct {
   const char *owner;

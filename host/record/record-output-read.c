@@ -17,6 +17,8 @@ typedef struct {
   char *call_id;
   gint64 ended; /* number of its last event; 0: there is none */
   guint64 written[2];
+  gboolean all
+      [2]; /* nothing is missing of what is there, whatever its size is beside what was printed */
 } Command;
 
 static void command_free(Command *command) {
@@ -33,6 +35,12 @@ static Command *find_execution(const GPtrArray *commands, const char *execution_
     }
   }
   return NULL;
+}
+
+/* What was taken out of a stream leaves markers that are of another size. */
+static gboolean is_all(JsonObject *metadata, const char *kept, const char *truncated) {
+  JsonObject *facts = json_get(metadata, kept);
+  return facts ? json_get_bool(facts, "all", FALSE) : !json_get_bool(metadata, truncated, TRUE);
 }
 
 static void add_event(GPtrArray *commands, gint64 seq, gboolean started, JsonObject *metadata) {
@@ -52,6 +60,8 @@ static void add_event(GPtrArray *commands, gint64 seq, gboolean started, JsonObj
     command->ended = seq;
     command->written[0] = (guint64)json_get_int(metadata, "stdout_bytes", 0);
     command->written[1] = (guint64)json_get_int(metadata, "stderr_bytes", 0);
+    command->all[0] = is_all(metadata, "stdout_kept", "stdout_truncated");
+    command->all[1] = is_all(metadata, "stderr_kept", "stderr_truncated");
   }
 }
 
@@ -199,6 +209,7 @@ static void give_text(Page *page, JsonObject *payload, int stream, RecordOutputF
 typedef struct {
   gint64 number; /* of the output in chunks; 0: there is none */
   JsonObject *payload;
+  gboolean all;
   RecordOutputFacts facts;
 } Source;
 
@@ -207,6 +218,7 @@ static int find_in_run(Record *record, gint64 run, const Command *command, int s
   int code = record_output_find(record, run, command->execution_id, stream, &source->number);
   source->facts.written = command->written[stream - 1];
   source->facts.ended = command->ended != 0;
+  source->all = command->all[stream - 1];
   if (code == SQLITE_OK && source->number != 0) {
     return chunks_end(record, source->number, &source->facts.kept);
   }
@@ -267,6 +279,9 @@ gboolean record_output_read(Record *record, const char *run_id, const char *call
     record_fail(record, "read", code, error);
     pthread_mutex_unlock(&record->lock);
     return FALSE;
+  }
+  if (source.all && source.facts.kept > 0) { /* nothing at all may also be what was not recorded */
+    source.facts.written = source.facts.kept;
   }
   *ret_facts = source.facts;
   return TRUE;

@@ -72,6 +72,10 @@ gboolean record_output_is_stored(const RecordOutput *output) {
   return output->number != 0;
 }
 
+gboolean record_output_is_full(const RecordOutput *output) {
+  return output->error || output->stored + output->raw >= output->most;
+}
+
 static void open_packer(RecordOutput *output) {
   if (output->open) {
     return;

@@ -20,6 +20,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordOutput, record_output_free)
 
 /* Keeps what fits in the limit. What cannot be written is told by record_output_finish. */
 void record_output_add(RecordOutput *output, const void *data, gsize length);
+/* Whether nothing that is added now is kept any more: the limit is reached, or it cannot be written. */
+gboolean record_output_is_full(const RecordOutput *output);
 /* Whether something of it is in the record already. */
 gboolean record_output_is_stored(const RecordOutput *output);
 /* Writes the rest. {bytes, sha256} of what is kept, with error where it could not be written to the end.

@@ -129,12 +129,21 @@ static JsonObject *restore_content(JsonObject *call, JsonObject *content) {
   return copy;
 }
 
+/* What became of the output that is put back. */
+static const char *execution_capture(JsonObject *call) {
+  JsonObject *executions = json_get(call, "executions");
+  gsize count = executions ? json_object_array_length(executions) : 0;
+  const char *told =
+      count ? json_get_text(json_object_array_get_idx(executions, count - 1), "capture") : NULL;
+  return told ? told : "available";
+}
+
 static void complete_call_json(JsonObject *call, JsonObject *event) {
   JsonObject *facts = json_get(event, "metadata");
   JsonObject *payload = json_get(event, "payload");
   g_autoptr(JsonObject) content = restore_content(call, json_get(payload, "observation"));
   JsonObject *error = error_of(facts, content);
-  const char *capture = build_capture(event);
+  const char *capture = build_worse(build_capture(event), execution_capture(call));
 
   build_copy(call, facts, "outcome");
   build_copy(call, facts, "rejection_reason");
@@ -312,6 +321,11 @@ static void complete_execution_json(JsonObject *execution, JsonObject *event) {
   }
   build_copy(execution, payload, "stdout");
   build_copy(execution, payload, "stderr");
+  const char *capture = build_capture(event);
+  if (payload && strcmp(capture, "available") != 0) {
+    json_add_text(execution, "capture", capture);
+    build_copy_rest(execution, payload);
+  }
   gboolean good = g_strcmp0(json_get_text(event, "type"), "sandbox_exec_completed") == 0 &&
                   json_get_int(facts, "exit_code", 0) == 0 &&
                   !json_get_bool(facts, "timed_out", FALSE);

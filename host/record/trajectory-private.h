@@ -38,9 +38,11 @@ void build_copy(JsonObject *object, JsonObject *from, const char *key);
 void build_copy_rest(JsonObject *object, JsonObject *from);
 void build_append_event_id(JsonObject *object, JsonObject *event);
 
-/* What became of the event's payload: "available", "truncated", "missing" (damaged),
+/* What became of the event's payload: "available", "offloaded", "redacted", "truncated", "missing" (damaged),
  * "not_recorded". */
 const char *build_capture(JsonObject *event);
+/* The worse one of two such states (NULL: "available"). */
+const char *build_worse(const char *a, const char *b);
 
 /* trajectory-budgets.c: [{request_id, status, at, scope, meter, window, key, limit, used, needed, shortfall, approver, note,
  * amount}]. Returns owned. */

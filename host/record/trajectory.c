@@ -57,6 +57,9 @@ void build_add_gap(Build *build, const char *type, const char *id, const char *s
   json_object_array_add(build->gaps, gap);
 }
 
+static const char *const STATES[] = {"available",    "inferred",  "offloaded", "redacted",
+                                     "not_recorded", "truncated", "missing"};
+
 const char *build_capture(JsonObject *event) {
   if (json_get_bool(event, "damaged", FALSE)) {
     return "missing";
@@ -65,10 +68,26 @@ const char *build_capture(JsonObject *event) {
   if (!payload) {
     return "not_recorded";
   }
-  return g_strcmp0(json_get_text(payload, "capture"), "truncated") == 0 &&
-                 json_get(payload, "sha256")
-             ? "truncated"
-             : "available";
+  /* Worst last, as build_worse compares them. */
+  const char *told = json_get_text(payload, "capture");
+  for (gsize i = 0; told && i < G_N_ELEMENTS(STATES); i++) {
+    if (strcmp(STATES[i], told) == 0) {
+      return STATES[i];
+    }
+  }
+  return "available";
+}
+
+static gsize rank_of(const char *state) {
+  gsize rank = 0;
+  while (rank < G_N_ELEMENTS(STATES) - 1 && g_strcmp0(STATES[rank], state) != 0) {
+    rank++;
+  }
+  return rank;
+}
+
+const char *build_worse(const char *a, const char *b) {
+  return rank_of(b) > rank_of(a) ? STATES[rank_of(b)] : STATES[rank_of(a)];
 }
 
 /* ---- Statuses -------------------------------------------------------------------------------- */
@@ -156,7 +175,9 @@ static void check_number(Build *build, JsonObject *event, gint64 *expected) {
 
 static void check_payload(Build *build, JsonObject *event) {
   const char *capture = build_capture(event);
-  if (strcmp(capture, "truncated") == 0 || strcmp(capture, "missing") == 0) {
+  /* What never had a payload lacks none, and what is offloaded is in the record all the same. */
+  gboolean lacks = strcmp(capture, "not_recorded") != 0 || json_get(event, "payload");
+  if (lacks && rank_of(capture) >= rank_of("redacted")) {
     g_autofree char *id = build_event_id(event);
     build_add_gap(build, json_get_text(event, "type"), id, capture);
   }

@@ -3,6 +3,7 @@
 #include "run/execute-private.h"
 
 #include "base/clock.h"
+#include "base/digest.h"
 #include "governance/requests.h"
 #include "run/observation.h"
 
@@ -150,12 +151,35 @@ static JsonObject *argv_json(const Call *call) {
 JsonObject *call_command_event(Call *call) {
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "command", argv_json(call));
-  return journal_event("sandbox_exec_started", execution_facts(call), payload);
+  return journal_event(call->run->journal, "sandbox_exec_started", execution_facts(call), payload);
 }
 
 /* null for a command of which nobody knows how it ended. */
 static JsonObject *exit_code_json(const Call *call, const GError *failure) {
   return failure && !call->lost ? NULL : json_object_new_int(call->result.exit_code);
+}
+
+/* A text that is longer than a payload may be is left to where all of it is kept; where nothing is, its size is told. */
+static void add_stream(const Call *call, JsonObject *payload, const char *name, JsonObject *text,
+                       JsonObject *kept) {
+  guint64 most = call->run->harness->config->capture.max_payload_bytes;
+  if (most == 0 || !text || (guint64)json_object_get_string_len(text) <= most) {
+    json_add_take(payload, name, json_object_get(text));
+    return;
+  }
+  g_autofree char *digest =
+      digest_hex(json_object_get_string(text), (gsize)json_object_get_string_len(text));
+  const char *state = kept ? "offloaded" : "truncated";
+  JsonObject *marker = json_object_new_object();
+  json_add_text(marker, "capture", state);
+  json_add_int(marker, "bytes", json_object_get_string_len(text));
+  json_add_text(marker, "sha256", digest);
+  g_autofree char *key = g_strconcat(name, "_capture", NULL);
+  json_add_take(payload, name, NULL);
+  json_add_take(payload, key, marker);
+  if (!kept || !json_get(payload, "capture")) {
+    json_add_text(payload, "capture", state);
+  }
 }
 
 void call_record_command_ended(Call *call, gint64 duration, const GError *failure) {
@@ -183,8 +207,8 @@ void call_record_command_ended(Call *call, gint64 duration, const GError *failur
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "command", argv_json(call));
   json_add_take(payload, "exit_code", exit_code_json(call, failure));
-  json_add_take(payload, "stdout", json_object_get(call->stdout_text));
-  json_add_take(payload, "stderr", json_object_get(call->stderr_text));
+  add_stream(call, payload, "stdout", call->stdout_text, call->stdout_kept);
+  add_stream(call, payload, "stderr", call->stderr_text, call->stderr_kept);
   gboolean good =
       !failure && call->result.ended == SANDHOST_ENDED_EXIT && call->result.exit_code == 0;
   journal_add(call->run->journal, good ? "sandbox_exec_completed" : "sandbox_exec_failed", facts,

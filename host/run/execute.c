@@ -166,8 +166,9 @@ static void on_started(void *user, uint64_t execution) {
 
 static int32_t on_output(void *user, uint32_t stream, const void *data, size_t length) {
   Call *call = user;
-  output_add(stream == SANDHOST_STDERR ? &call->err : &call->out, data, length);
-  if (call->request->output && !call->request->output(call->request->user, stream, data, length)) {
+  Output *output = stream == SANDHOST_STDERR ? &call->err : &call->out;
+  output_add(output, data, length);
+  if (output->stopped) {
     call->stopped = TRUE;
     return SANDHOST_CANCELLED;
   }
@@ -186,6 +187,8 @@ static int32_t on_input_fd(void *user) {
 
 /* The bytes become text, once, and are let go. */
 static void settle_output(Call *call) {
+  output_finish(&call->out, call->result.stdout_bytes);
+  output_finish(&call->err, call->result.stderr_bytes);
   call->stdout_cut = output_truncated(&call->out, call->result.stdout_bytes);
   call->stderr_cut = output_truncated(&call->err, call->result.stderr_bytes);
   call->large = call->out.kept->len + call->err.kept->len > LARGE_OUTPUT;
@@ -201,11 +204,25 @@ static void settle_output(Call *call) {
 static guint64 keep_output(Call *call) {
   const Run *run = call->run;
   guint64 keep = run->record ? run->harness->config->keep_output_bytes : 0;
+  const CaptureConfig *capture = &run->harness->config->capture;
+  keep = capture->results ? keep : 0;
   if (keep > 0) {
-    output_keep(&call->out, record_output_new(run->record, run->id, call->execution_id, 1, keep));
-    output_keep(&call->err, record_output_new(run->record, run->id, call->execution_id, 2, keep));
+    guint64 text = capture->max_payload_bytes;
+    output_keep(&call->out, record_output_new(run->record, run->id, call->execution_id, 1, keep),
+                text);
+    output_keep(&call->err, record_output_new(run->record, run->id, call->execution_id, 2, keep),
+                text);
   }
   return keep;
+}
+
+/* Whoever follows the command sees what the others see. */
+static void follow_output(Call *call) {
+  OutputFollower follower = {.put = call->request->output, .user = call->request->user};
+  follower.stream = SANDHOST_STDOUT;
+  output_follow(&call->out, &follower);
+  follower.stream = SANDHOST_STDERR;
+  output_follow(&call->err, &follower);
 }
 
 /* A sandbox that went away under the command, and one whose provider did not keep the limit, are an end of the
@@ -234,6 +251,7 @@ static gboolean run_command(Call *call, GError **error) {
       {.data = call->script, .length = strlen(call->script)},
   };
   const guint64 keep = keep_output(call);
+  follow_output(call);
   const struct sandhost_execute request = {
       .size = sizeof request,
       .argv = argv,
@@ -307,6 +325,8 @@ static void call_init(Call *call, Run *run, const ExecuteCall *request) {
   call->gate = call_gate(call);
   output_init(&call->out, cap);
   output_init(&call->err, cap);
+  output_guard(&call->out, run->harness->privacy);
+  output_guard(&call->err, run->harness->privacy);
 }
 
 static void call_clear(Call *call) {
@@ -331,6 +351,15 @@ static void call_clear(Call *call) {
 
 static gboolean is_blank(const char *command) {
   return command[strspn(command, " \t\r\n")] == '\0';
+}
+
+/* What the caller is told passes a border too: a provider's message may name what nobody is to read. */
+static void hide(const Run *run, JsonObject **told) {
+  if (*told && !privacy_is_idle(run->harness->privacy, PRIVACY_RESULT)) {
+    JsonObject *made = privacy_json(run->harness->privacy, PRIVACY_RESULT, *told, FALSE, NULL);
+    json_object_put(*told);
+    *told = made;
+  }
 }
 
 void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outcome) {
@@ -369,6 +398,8 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
   } else {
     call_tell_error(&call, error, ret_outcome);
   }
+  hide(run, &ret_outcome->observation);
+  hide(run, &ret_outcome->sync);
   call_record_ended(run, call.id, ret_outcome,
                     call.waits            ? "awaiting_approval"
                     : call.budget_request ? "awaiting_budget"
@@ -410,6 +441,17 @@ void execute_unknown(Run *run, const char *tool_call_id, JsonObject *arguments,
   json_add_text(ret_outcome->observation, "error_type", "unknown_outcome");
   call_record_started(run, tool_call_id, arguments, NULL, TRUE); /* here is where it ends */
   call_record_ended(run, tool_call_id, ret_outcome, NULL);
+  journal_flush(run->journal, NULL);
+}
+
+void execute_withheld(Run *run, const char *tool_call_id, JsonObject *arguments,
+                      const char *message, ExecuteOutcome *ret_outcome) {
+  *ret_outcome = (ExecuteOutcome){
+      .end = EXECUTE_REJECTED,
+      .exit_code = -1,
+      .observation = observation_error(arguments, message, NULL),
+  };
+  call_record_ended(run, tool_call_id, ret_outcome, FALSE);
   journal_flush(run->journal, NULL);
 }
 

@@ -18,11 +18,11 @@ typedef struct {
   JsonObject
       *tag; /* of the door: kept with the call, for when it must be told in another process; NULL */
 
-  /* Follows the command as it runs; each may be NULL. They are called from one thread, which is not that of
-   * execute_run. */
+  /* Follows the command as it runs; each may be NULL. They are called from one thread at a time: not that of
+   * execute_run, except for the last of the output, once the command has ended. */
   void *user;
   void (*started)(void *user, guint64 execution);
-  /* Everything that the command writes, also what is over the cap of the result. FALSE ends the command. NULL: only
+  /* Everything that the command writes, without credentials, also what is over the cap of the result. FALSE ends the command. NULL: only
    * what the result keeps leaves the sandbox. */
   gboolean (*output)(void *user, guint32 stream, const void *data, gsize length);
   /* stdin, as sandhost_observer has it; NULL: it is empty. */
@@ -68,6 +68,10 @@ void execute_reject(Run *run, JsonObject *arguments, const char *message,
  * command is known to have ended ("success", "error"); NULL: unknown. */
 void execute_unknown(Run *run, const char *tool_call_id, JsonObject *arguments,
                      const char *reported, ExecuteOutcome *ret_outcome);
+
+/* Ends a call of an earlier segment that was never begun and cannot be: message says why. */
+void execute_withheld(Run *run, const char *tool_call_id, JsonObject *arguments,
+                      const char *message, ExecuteOutcome *ret_outcome);
 
 /* What sh runs for a command: {"sh", "-c", script}. Returns owned. */
 char *execute_script(const char *command);

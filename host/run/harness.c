@@ -146,9 +146,10 @@ JsonObject *harness_warnings(const Harness *harness) {
          "use it.");
   }
   if (harness->config->record_in_memory) {
-    warn(warnings, "storage_not_applied",
-         "telemetry_config.storage \"memory\" is not applied by this version: the record is a file; "
-         "storage_path or --record says which.");
+    warn(
+        warnings, "storage_not_applied",
+        "telemetry_config.storage \"memory\" is not applied by this version: the record is a file; "
+        "storage_path or --record says which.");
   }
   if (harness->instance && !provider_instance_isolates(harness->instance)) {
     warn(warnings, "host_execution_not_contained",

@@ -12,6 +12,7 @@ struct Journal {
   Record *record;
   char *run_id;
   char *owner;          /* NULL: whoever */
+  Capture capture;      /* privacy NULL: events are as they are given */
   pthread_mutex_t lock; /* guards pending, and keeps commits in the order of the events */
   JsonObject *pending;  /* array of {type, metadata, payload} */
 
@@ -59,18 +60,27 @@ static JsonObject *own(JsonObject *take_value) {
   return copy;
 }
 
-JsonObject *journal_event(const char *type, JsonObject *take_metadata, JsonObject *take_payload) {
+JsonObject *journal_event(const Journal *journal, const char *type, JsonObject *take_metadata,
+                          JsonObject *take_payload) {
+  JsonObject *metadata = take_metadata;
+  JsonObject *payload = take_payload;
+  if (journal->capture.privacy) {
+    capture_event(&journal->capture, type, &metadata, &payload);
+  } else {
+    metadata = own(metadata);
+    payload = own(payload);
+  }
   JsonObject *event = json_object_new_object();
   json_add_text(event, "type", type);
-  json_add_take(event, "metadata", own(take_metadata));
-  json_add_take(event, "payload", own(take_payload));
+  json_add_take(event, "metadata", metadata);
+  json_add_take(event, "payload", payload);
   json_add_int(event, "at", clock_wall());
   return event;
 }
 
 void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
                  JsonObject *take_payload) {
-  JsonObject *event = journal_event(type, take_metadata, take_payload);
+  JsonObject *event = journal_event(journal, type, take_metadata, take_payload);
   pthread_mutex_lock(&journal->lock);
   json_object_array_add(journal->pending, event);
   pthread_mutex_unlock(&journal->lock);
@@ -79,6 +89,10 @@ void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
 void journal_set_owner(Journal *journal, const char *owner) {
   g_free(journal->owner);
   journal->owner = g_strdup(owner);
+}
+
+void journal_set_capture(Journal *journal, const Capture *capture) {
+  journal->capture = *capture;
 }
 
 void journal_set_metering(Journal *journal, const Metering *metering) {

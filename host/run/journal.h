@@ -6,6 +6,7 @@
 #define SANDHOST_RUN_JOURNAL_H
 
 #include "record/approvals.h"
+#include "run/capture.h"
 #include "run/metering.h"
 
 typedef struct Journal Journal;
@@ -23,8 +24,11 @@ void journal_add(Journal *journal, const char *type, JsonObject *take_metadata,
  * before the journal is used. */
 void journal_set_owner(Journal *journal, const char *owner);
 
+/* From here on every event passes capture_event. Copied; before the journal is used. */
+void journal_set_capture(Journal *journal, const Capture *capture);
 /* An event as journal_add makes one, to be part of a step. Takes both objects. Returns owned. */
-JsonObject *journal_event(const char *type, JsonObject *take_metadata, JsonObject *take_payload);
+JsonObject *journal_event(const Journal *journal, const char *type, JsonObject *take_metadata,
+                          JsonObject *take_payload);
 
 /* The limits that what is owed here is charged to; borrowed; before the journal is used. NULL: none. */
 void journal_set_metering(Journal *journal, const Metering *metering);

@@ -53,6 +53,9 @@ JsonObject *observation_sync(const BridgeReport *report) {
   json_add_take(sync, "copied_in", paths(report->copied_in));
   json_add_take(sync, "written", paths(report->written));
   json_add_take(sync, "skipped", observation_skips(report));
+  if (report->redacted->len > 0) {
+    json_add_take(sync, "redacted", paths(report->redacted));
+  }
   return sync;
 }
 
@@ -64,6 +67,9 @@ static void add_workspace_files(JsonObject *data, const BridgeReport *report) {
   JsonObject *files = json_object_new_object();
   json_add_take(files, "written", paths(report->written));
   json_add_take(files, "skipped", observation_skips(report));
+  if (report->redacted->len > 0) { /* what the model finds there is not what its command wrote */
+    json_add_take(files, "redacted", paths(report->redacted));
+  }
   json_add_take(data, "workspace_files", files);
 }
 

@@ -112,6 +112,26 @@ static void record_created(Run *run, JsonObject *approval) {
   journal_add(run->journal, "approval_request_created", facts, payload);
 }
 
+/* What is stored of the command is shown to people, so no credential is in it; the call itself is kept beside it where
+ * it differs, since it must be run again just as it was asked about. That one is gone once it was used. */
+static void seal(const Run *run, JsonObject *approval) {
+  const Privacy *privacy = run->harness->privacy;
+  JsonObject *arguments = json_get(approval, "arguments");
+  JsonObject *command = json_get(approval, "command");
+  const char *summary = json_get_text(command, "summary");
+  gboolean changed = FALSE;
+  JsonObject *shown = capture_arguments(privacy, PRIVACY_NOWHERE, arguments, &changed);
+  if (changed) {
+    json_add_take(approval, APPROVAL_SEALED, json_object_get(arguments));
+    json_add_take(approval, "arguments", json_object_get(shown));
+  }
+  g_autofree char *other = summary ? privacy_command(privacy, PRIVACY_NOWHERE, summary) : NULL;
+  if (other) {
+    json_add_text(command, "summary", other);
+  }
+  json_object_put(shown);
+}
+
 static void free_json(void *value) {
   json_object_put(value);
 }
@@ -134,6 +154,7 @@ gboolean pause_suspend(Run *run, const char *call_id, JsonObject *args, GPtrArra
     const PolicyRequest *request = g_ptr_array_index(requests, i);
     supersede(run, call_id, request, decision, superseded);
     JsonObject *approval = approval_new(request, decision, &call);
+    seal(run, approval);
     g_ptr_array_add(approvals, approval);
     record_created(run, approval);
   }

@@ -218,6 +218,7 @@ static void begin_call(GPtrArray *calls, const char *id, JsonObject *event) {
   call->tool_call_id = g_strdup(id);
   call->arguments = json_object_get(json_get(json_get(event, "payload"), "arguments"));
   call->tag = json_object_get(json_get(json_get(event, "metadata"), "tag"));
+  call->withheld = json_get_text(json_get(event, "payload"), "capture") != NULL;
   g_ptr_array_add(calls, call);
 }
 
@@ -246,6 +247,26 @@ static void take_event(GPtrArray *calls, JsonObject *event) {
   }
 }
 
+static void set_arguments(ResumeCall *call, JsonObject *arguments) {
+  json_object_put(call->arguments);
+  call->arguments = json_object_get(arguments);
+  call->withheld = FALSE;
+}
+
+/* A call that waits is kept whole with its approval, whatever of it is recorded. */
+static void apply_approvals(GPtrArray *calls, JsonObject *approvals) {
+  for (gsize i = 0; i < json_object_array_length(approvals); i++) {
+    JsonObject *approval = json_object_array_get_idx(approvals, i);
+    ResumeCall *call = find(calls, json_get_text(approval, "tool_call_id"));
+    JsonObject *sealed = json_get(approval, APPROVAL_SEALED);
+    JsonObject *arguments = sealed ? sealed : json_get(approval, "arguments");
+    gboolean used = g_strcmp0(json_get_text(approval, "status"), "used") == 0;
+    if (call && call->remains == REMAINS_AGAIN && arguments && !used) {
+      set_arguments(call, arguments);
+    }
+  }
+}
+
 /* The newest edit that a person approved and nobody used yet. */
 static void apply_edits(GPtrArray *calls, JsonObject *approvals) {
   for (gsize i = 0; i < json_object_array_length(approvals); i++) {
@@ -253,8 +274,7 @@ static void apply_edits(GPtrArray *calls, JsonObject *approvals) {
     JsonObject *edited = json_get(approval, "edited_arguments");
     ResumeCall *call = find(calls, json_get_text(approval, "tool_call_id"));
     if (edited && call && g_strcmp0(json_get_text(approval, "status"), "approved") == 0) {
-      json_object_put(call->arguments);
-      call->arguments = json_object_get(edited);
+      set_arguments(call, edited);
     }
   }
 }
@@ -265,8 +285,13 @@ GPtrArray *resume_calls(JsonObject *run, JsonObject *approvals) {
   for (gsize i = 0; i < json_object_array_length(events); i++) {
     take_event(calls, json_object_array_get_idx(events, i));
   }
+  apply_approvals(calls, approvals);
   apply_edits(calls, approvals);
   return calls;
+}
+
+gboolean resume_request_is_redacted(JsonObject *request) {
+  return json_get_bool(request, "redacted", FALSE);
 }
 
 gboolean resume_lost_sandbox(JsonObject *run) {

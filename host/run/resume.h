@@ -50,11 +50,19 @@ typedef struct {
   JsonObject *tag;
   Remains remains;
   char *reported; /* REMAINS_UNKNOWN: how the command is known to have ended; NULL */
+  gboolean
+      withheld; /* something was taken out of the arguments before they were recorded: they cannot be run */
 } ResumeCall;
 
 /* The calls of a run, in order. run is as record_run tells it, approvals as record_approvals does. Returns an owned array
  * of ResumeCall *, which frees them. */
 GPtrArray *resume_calls(JsonObject *run, JsonObject *approvals);
+
+/* Whether a stored request lacks what was taken out of its command; then that cannot be run again. */
+gboolean resume_request_is_redacted(JsonObject *request);
+#define RESUME_WITHHELD_TEXT                                                                       \
+  "its command held what is not recorded (a credential, or what telemetry_config leaves out), so " \
+  "it cannot be run again; run it anew"
 
 /* Whether an earlier segment had a sandbox, so that what it held beside the workspace is gone. */
 gboolean resume_lost_sandbox(JsonObject *run);

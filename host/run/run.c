@@ -26,6 +26,8 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   run->harness = harness;
   run->record = record;
   run->journal = journal_new(record, run->id);
+  const Capture capture = {.privacy = harness->privacy, .config = &harness->config->capture};
+  journal_set_capture(run->journal, &capture);
   run->hooks = *hooks;
   run->hooks.request = NULL;
   if (hooks->cancel) {
@@ -51,6 +53,11 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   return run;
 }
 
+static JsonObject *header_of(const Harness *harness) {
+  g_autoptr(JsonObject) header = harness_header(harness);
+  return privacy_json(harness->privacy, PRIVACY_TELEMETRY, header, TRUE, NULL);
+}
+
 /* The door's request, and who is asked about an approver. NULL where the run cannot wait. Owned. */
 static JsonObject *request_of(const Harness *harness, JsonObject *request) {
   JsonObject *whole = NULL;
@@ -65,6 +72,13 @@ static JsonObject *request_of(const Harness *harness, JsonObject *request) {
     json_add_take(whole, "approver_check", json_object_get(check));
   }
   json_object_put(check);
+  const char *command = json_get_text(whole, "command");
+  g_autofree char *other =
+      command ? privacy_command(harness->privacy, PRIVACY_NOWHERE, command) : NULL;
+  if (other) { /* no credential is kept: whoever goes on is told */
+    json_add_text(whole, "command", other);
+    json_add_bool(whole, "redacted", TRUE);
+  }
   return whole;
 }
 
@@ -81,7 +95,7 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
   g_autofree char *trace_id = id_new("trace");
   g_autofree char *owner = id_new("owner");
   if (record) {
-    g_autoptr(JsonObject) header = harness_header(harness);
+    g_autoptr(JsonObject) header = header_of(harness);
     g_autoptr(JsonObject) request = request_of(harness, hooks->request);
     const RecordLife life = {.owner = owner,
                              .lease_seconds = lease_of(harness),
@@ -200,10 +214,14 @@ static const char *end_status(Run *run, const char *status) {
 
 static gboolean end_in_record(Run *run, const char *status, const char *reason, GError **error) {
   g_autofree char *exhausted = run_exhausted(run);
+  GString *clean =
+      reason ? privacy_text(run->harness->privacy, PRIVACY_TELEMETRY, reason, strlen(reason))
+             : NULL;
+  g_autofree char *told = clean ? g_string_free(clean, FALSE) : g_strdup(reason);
   gboolean fails =
       exhausted && strcmp(status, "cancelled") != 0 && strcmp(status, "interrupted") != 0;
   return fails ? record_end_exhausted(run->record, run->id, run->owner, exhausted, error)
-               : record_end_life(run->record, run->id, run->owner, end_status(run, status), reason,
+               : record_end_life(run->record, run->id, run->owner, end_status(run, status), told,
                                  error);
 }
 

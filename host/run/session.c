@@ -39,6 +39,10 @@ static gboolean permit_copy(void *user, gboolean write, const char *path, GError
   return session->permit(session->copier, write, path, error);
 }
 
+static GString *filter_copy(void *user, const void *data, gsize length) {
+  return privacy_text(user, PRIVACY_WORKSPACE, data, length);
+}
+
 static Bridge *bridge_for(Session *session) {
   const Config *config = session->harness->config;
   if (!config->enable_workspace_files || !provider_instance_isolates(session->harness->instance)) {
@@ -52,7 +56,12 @@ static Bridge *bridge_for(Session *session) {
       .max_file_bytes = config->max_file_bytes,
       .max_copy_bytes = config->max_copy_bytes,
   };
-  return bridge_new(&settings, permit_copy, session);
+  Bridge *bridge = bridge_new(&settings, permit_copy, session);
+  Privacy *privacy = session->harness->privacy;
+  if (!privacy_is_idle(privacy, PRIVACY_WORKSPACE)) {
+    bridge_set_filter(bridge, filter_copy, privacy);
+  }
+  return bridge;
 }
 
 Session *session_open(const Harness *harness, Journal *journal, const char *run_id,

@@ -23,6 +23,8 @@ typedef struct {
   /* The sandbox's side. */
   guint8 sandbox[DIGEST_BYTES]; /* content that it has, as far as is known */
   gboolean in_sandbox;          /* sandbox is set */
+  gboolean
+      redacted; /* base is what the filter made of it: the sides differ, and are as they should be */
   gboolean checkout_reported;
 
   /* What was reported last, so that it is not said twice: a hash of the reason (0: nothing) and of
@@ -42,6 +44,8 @@ struct Bridge {
   guint64 max_copy_bytes;
   BridgePermit permit;
   void *permit_user;
+  BridgeFilter filter; /* NULL: none */
+  void *filter_user;
   GHashTable *files;  /* FileState.path -> FileState; owns the states */
   gsize path_bytes;   /* of all states */
   GPtrArray *known;   /* FileState with in_sandbox, sorted by path; NULL: to be made again */
@@ -64,6 +68,11 @@ void bridge_unset_sandbox(Bridge *bridge, FileState *state);
 /* Both sides hold this content; identity is the workspace's file of it, taken after tick. */
 void bridge_set_same(Bridge *bridge, FileState *state, const guint8 digest[DIGEST_BYTES],
                      const FileIdentity *identity, gint64 tick);
+
+/* The workspace's file holds what the filter made of the sandbox's. */
+void bridge_set_redacted(Bridge *bridge, FileState *state, const guint8 sandbox[DIGEST_BYTES],
+                         const guint8 workspace[DIGEST_BYTES], const FileIdentity *identity,
+                         gint64 tick);
 
 /* States with in_sandbox sorted by path. Borrowed until a state changes. */
 GPtrArray *bridge_known(Bridge *bridge);

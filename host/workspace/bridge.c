@@ -29,6 +29,7 @@ BridgeReport *bridge_report_new(void) {
   BridgeReport *report = g_new0(BridgeReport, 1);
   report->copied_in = g_ptr_array_new_with_free_func(g_free);
   report->written = g_ptr_array_new_with_free_func(g_free);
+  report->redacted = g_ptr_array_new_with_free_func(g_free);
   report->skipped = g_ptr_array_new_with_free_func(skip_free);
   return report;
 }
@@ -39,6 +40,7 @@ void bridge_report_free(BridgeReport *report) {
   }
   g_ptr_array_unref(report->copied_in);
   g_ptr_array_unref(report->written);
+  g_ptr_array_unref(report->redacted);
   g_ptr_array_unref(report->skipped);
   g_free(report);
 }
@@ -90,6 +92,11 @@ Bridge *bridge_new(const BridgeSettings *settings, BridgePermit permit, void *pe
   return bridge;
 }
 
+void bridge_set_filter(Bridge *bridge, BridgeFilter filter, void *user) {
+  bridge->filter = filter;
+  bridge->filter_user = user;
+}
+
 void bridge_free(Bridge *bridge) {
   if (!bridge) {
     return;
@@ -113,6 +120,7 @@ void bridge_forget(Bridge *bridge) {
     state->settled = FALSE;
     state->has_base = FALSE;
     state->in_sandbox = FALSE;
+    state->redacted = FALSE;
     state->checkout_reported = FALSE;
   }
   g_clear_pointer(&bridge->known, g_ptr_array_unref);
@@ -152,6 +160,7 @@ void bridge_set_sandbox(Bridge *bridge, FileState *state, const guint8 digest[DI
     g_clear_pointer(&bridge->known, g_ptr_array_unref);
   }
   state->in_sandbox = TRUE;
+  state->redacted = FALSE;
   memcpy(state->sandbox, digest, DIGEST_BYTES);
 }
 
@@ -160,6 +169,15 @@ void bridge_unset_sandbox(Bridge *bridge, FileState *state) {
     g_clear_pointer(&bridge->known, g_ptr_array_unref);
   }
   state->in_sandbox = FALSE;
+  state->redacted = FALSE;
+}
+
+void bridge_set_redacted(Bridge *bridge, FileState *state, const guint8 sandbox[DIGEST_BYTES],
+                         const guint8 workspace[DIGEST_BYTES], const FileIdentity *identity,
+                         gint64 tick) {
+  bridge_set_same(bridge, state, workspace, identity, tick);
+  bridge_set_sandbox(bridge, state, sandbox);
+  state->redacted = TRUE;
 }
 
 void bridge_set_same(Bridge *bridge, FileState *state, const guint8 digest[DIGEST_BYTES],

@@ -37,6 +37,9 @@ typedef struct {
  * FALSE without an error: not permitted, the file is skipped. FALSE with *error: the copy stops. */
 typedef gboolean (*BridgePermit)(void *user, gboolean write, const char *path, GError **error);
 
+/* Text on its way into the workspace: the text to be written in its place, owned, or NULL: it is written as it is. */
+typedef GString *(*BridgeFilter)(void *user, const void *data, gsize length);
+
 typedef struct {
   char *path;
   char *reason; /* texts of behaviour 8.3 */
@@ -49,6 +52,7 @@ typedef struct {
 typedef struct {
   GPtrArray *copied_in; /* char *, sorted */
   GPtrArray *written;   /* char *, sorted */
+  GPtrArray *redacted;  /* char *, sorted: those of them that the filter changed */
   GPtrArray *
       skipped; /* BridgeSkip *, in order of finding: at most BRIDGE_MOST_SKIPS, the last one says how many more */
   guint64 more_skipped; /* that are only counted */
@@ -63,6 +67,8 @@ typedef struct Bridge Bridge;
 
 /* settings is copied. Returns owned. */
 Bridge *bridge_new(const BridgeSettings *settings, BridgePermit permit, void *permit_user);
+/* From here on every file that comes back passes the filter. */
+void bridge_set_filter(Bridge *bridge, BridgeFilter filter, void *user);
 void bridge_free(Bridge *bridge);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Bridge, bridge_free)
 

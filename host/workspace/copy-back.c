@@ -90,15 +90,29 @@ static void report_checkout(CopyBack *copy, FileState *state, const char *path) 
 
 /* ---- What comes back ------------------------------------------------------------------------- */
 
+/* A name is not rewritten: another file may have that one. */
+static gboolean name_tells(const Bridge *bridge, const char *path) {
+  GString *other = bridge->filter ? bridge->filter(bridge->filter_user, path, strlen(path)) : NULL;
+  if (other) {
+    g_string_free(other, TRUE);
+  }
+  return other != NULL;
+}
+
 /* A reason that needs no question to the policy, or NULL. */
-static const char *plain_reason(const FileState *state, const SandboxFile *file) {
+static const char *plain_reason(const Bridge *bridge, const FileState *state,
+                                const SandboxFile *file) {
   if (!g_utf8_validate(file->path, -1, NULL)) {
     return "name is not UTF-8";
   }
   if (name_is_run_record(file->path)) {
     return "a background run's record; the runtime's own";
   }
-  return state->unwanted ? "outside the bridge's include/exclude patterns" : NULL;
+  if (state->unwanted) {
+    return "outside the bridge's include/exclude patterns";
+  }
+  return name_tells(bridge, file->path) ? "its name holds what is not written into the workspace"
+                                        : NULL;
 }
 
 /* FALSE with *error: the copy stops. */
@@ -159,7 +173,7 @@ static gboolean choose(CopyBack *copy, const SandboxFile *file, GError **error) 
     bridge_set_sandbox(bridge, state, file->digest);
     return TRUE;
   }
-  const char *reason = plain_reason(state, file);
+  const char *reason = plain_reason(bridge, state, file);
   if (reason) {
     leave_there(copy, state, file, reason);
     return TRUE;
@@ -216,8 +230,25 @@ static char *check_conflict(CopyBack *copy, const FileState *state, const SafeTa
   return g_strdup(SAFE_WRITE_CONFLICT);
 }
 
-/* NULL: written. Otherwise the reason why not, owned. */
-static char *write_file(CopyBack *copy, const Wanted *wanted, const guint8 *data, gsize length) {
+static void note_written(CopyBack *copy, const Wanted *wanted, const GString *redacted,
+                         const FileIdentity *identity, gint64 tick) {
+  FileState *state = wanted->state;
+  if (redacted) {
+    guint8 digest[DIGEST_BYTES];
+    digest_of(redacted->str, redacted->len, digest);
+    bridge_set_redacted(copy->bridge, state, wanted->file->digest, digest, identity, tick);
+    g_ptr_array_add(copy->report->redacted, g_strdup(state->path));
+  } else {
+    bridge_set_same(copy->bridge, state, wanted->file->digest, identity, tick);
+  }
+  state->in_reason = 0;
+  state->back_reason = 0;
+  g_ptr_array_add(copy->report->written, g_strdup(state->path));
+}
+
+/* NULL: written. Otherwise the reason why not, owned. redacted is written in the place of data; NULL: data is. */
+static char *write_file(CopyBack *copy, const Wanted *wanted, const guint8 *data, gsize length,
+                        const GString *redacted) {
   FileState *state = wanted->state;
   SafeTarget target;
   FileIdentity identity;
@@ -227,13 +258,12 @@ static char *write_file(CopyBack *copy, const Wanted *wanted, const guint8 *data
     reason = check_conflict(copy, state, &target);
   }
   if (!reason) {
-    reason = safe_writer_write(&copy->writer, state->path, data, length, &target, &identity);
+    reason =
+        safe_writer_write(&copy->writer, state->path, redacted ? redacted->str : (const void *)data,
+                          redacted ? redacted->len : length, &target, &identity);
   }
   if (!reason) {
-    bridge_set_same(copy->bridge, state, wanted->file->digest, &identity, tick);
-    state->in_reason = 0;
-    state->back_reason = 0;
-    g_ptr_array_add(copy->report->written, g_strdup(state->path));
+    note_written(copy, wanted, redacted, &identity, tick);
   }
   return reason;
 }
@@ -254,7 +284,12 @@ static gboolean take_file(void *user, gsize index, const guint8 *data, gsize len
     leave_there(copy, wanted->state, wanted->file, "not text (only UTF-8 files are copied back)");
     return TRUE;
   }
-  g_autofree char *reason = write_file(copy, wanted, data, length);
+  const Bridge *bridge = copy->bridge;
+  GString *redacted = bridge->filter ? bridge->filter(bridge->filter_user, data, length) : NULL;
+  g_autofree char *reason = write_file(copy, wanted, data, length, redacted);
+  if (redacted) {
+    g_string_free(redacted, TRUE);
+  }
   if (!reason) {
     return TRUE;
   }

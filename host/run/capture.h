@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * capture.h: an event as it goes on record. Every event passes here: credentials are taken out of it whatever the
+ * configuration says, then personal data and the values of redact_keys, then what is not to be recorded at all.
+ *
+ * A payload that is not as it was says so in its member "capture": "redacted", "not_recorded", "truncated" (then only
+ * bytes and sha256 are left of it) or "offloaded" (a stream is kept beside it, record-output.h).
+ */
+#ifndef SANDHOST_RUN_CAPTURE_H
+#define SANDHOST_RUN_CAPTURE_H
+
+#include "config/privacy-config.h"
+#include "privacy/privacy.h"
+
+typedef struct {
+  const Privacy *privacy;      /* borrowed */
+  const CaptureConfig *config; /* borrowed */
+} Capture;
+
+/* Puts copies that share nothing with them in the place of both, which are given up; either may be NULL. */
+void capture_event(const Capture *capture, const char *type, JsonObject **metadata,
+                   JsonObject **payload);
+
+/* The arguments of a call and the request of a run, without credentials. *ret_changed as privacy_json. Return owned. */
+JsonObject *capture_arguments(const Privacy *privacy, PrivacyBorder border, JsonObject *arguments,
+                              gboolean *ret_changed);
+
+#endif
