@@ -317,7 +317,10 @@ static guint phone_groups(const Number *number) {
 
 gboolean personal_find_number(guint categories, const guint8 *data, gsize length, gsize from,
                               gsize at, PersonalSpan *ret_span) {
-  Number number = {.data = data, .length = length};
+  Number number; /* groups are set as they are read */
+  number.data = data;
+  number.length = length;
+  number.count = 0;
   read_number(&number, from, at);
   if (!number.begins || (number.count == 1 && size_of(&number.groups[0]) < 10)) {
     return FALSE;

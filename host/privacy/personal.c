@@ -95,18 +95,57 @@ static gboolean find_email(const guint8 *data, gsize length, gsize from, gsize a
 
 /* ---- Everything -------------------------------------------------------------------------------------------------- */
 
+#define EACH(byte) (G_GUINT64_CONSTANT(0x0101010101010101) * (byte))
+
+/* Whether one of eight bytes is a digit or @. */
+static gboolean has_sign(const guint8 *data) {
+  guint64 word;
+  memcpy(&word, data, sizeof word);
+  guint64 digits = word ^ EACH('0'); /* 0 to 9 for a digit */
+  guint64 at = word ^ EACH('@');     /* 0 for an @ */
+  /* A byte below the number that is taken away borrows from its own highest bit, which was 0. */
+  return (((digits - EACH(10)) & ~digits) | ((at - EACH(1)) & ~at)) & EACH(0x80) ? TRUE : FALSE;
+}
+
 /* The next digit or @. */
 static gsize next_sign(const guint8 *data, gsize length, gsize at) {
   while (at < length && !(data[at] >= '0' && data[at] <= '9') && data[at] != '@') {
     at++;
+    while (length - at >= sizeof(guint64) && !has_sign(data + at)) {
+      at += sizeof(guint64);
+    }
   }
   return at;
 }
 
-/* Whether more of a number may follow its first group: most are short and alone. */
-static gboolean goes_on(const guint8 *data, gsize length, gsize end) {
-  return end + 1 < length && (data[end] == ' ' || data[end] == '-' || data[end] == '.' ||
-                              data[end] == ')' || data[end] == '(');
+static gboolean are_digits(const guint8 *data, gsize length, gsize at, gsize count) {
+  for (gsize i = at; i < at + count; i++) {
+    if (i >= length || data[i] < '0' || data[i] > '9') {
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* Whether a number whose first group of digits is from at to end can be one that is looked for: nearly none can, and
+ * the others are not read. */
+static gboolean may_be_number(const guint8 *data, gsize length, gsize from, gsize at, gsize end) {
+  guint8 before = at > from ? data[at - 1] : 0;
+  guint8 sign = end < length ? data[end] : 0;
+  gboolean joined = sign == ' ' || sign == '-' || sign == '.';
+  if (before == '+' || (before == '(' && sign == ')')) {
+    return TRUE;
+  }
+  switch (end - at) {
+  case 1: /* 1-800-... */
+    return data[at] == '1' && (joined || sign == '(') && end + 3 < length;
+  case 3:
+    return joined && are_digits(data, length, end + 1, 2);
+  case 4:
+    return (sign == ' ' || sign == '-') && are_digits(data, length, end + 1, 4);
+  default:
+    return end - at >= 13;
+  }
 }
 
 gboolean personal_find(guint categories, const guint8 *data, gsize length, gsize from,
@@ -124,7 +163,7 @@ gboolean personal_find(guint categories, const guint8 *data, gsize length, gsize
     while (end < length && data[end] >= '0' && data[end] <= '9') {
       end++;
     }
-    if (numbers && (end - at >= 10 || goes_on(data, length, end)) &&
+    if (numbers && may_be_number(data, length, from, at, end) &&
         personal_find_number(categories, data, length, from, at, ret_span)) {
       return TRUE;
     }

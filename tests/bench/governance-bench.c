@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * governance-bench.c: what a decision and the reading of a command cost.
+ * governance-bench.c: what a decision and the reading of a command cost, and (privacy-rows.c) what it costs to take
+ * out of output what nobody is to read.
  *
  * The goals are times of one call, so each line says the median and the slowest of a hundred rounds; nothing
  * here passes or fails. Usage: sandhost-bench-governance
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "governance/requests.h"
+#include "privacy-rows.h"
 
 #define ROUNDS 100
 #define RULES 1000
@@ -136,5 +138,6 @@ int main(void) {
   measure_reading("10,000 characters: quotes", "''\"\"a ");
   measure_reading("10,000 characters: lines",
                   "git log --oneline 'a b' \"c d\" && ls -l | head -5 # note\n");
+  privacy_rows();
   return 0;
 }

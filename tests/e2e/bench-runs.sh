@@ -6,6 +6,7 @@
 run "$SANDHOST_BUILD/bin/sandhost-bench-governance"
 want_exit 0
 want_in_out '1,000 command rules'
+want_in_out '2,000 credentials'
 run bash "$SANDHOST_SOURCE/tests/engine/run" docker "$SANDHOST_BUILD/bin/sandhost-bench-docker" 1
 [ "$code" -ne 77 ] || skip "$err"
 want_exit 0

@@ -126,6 +126,32 @@ static void test_max_output(void) {
   g_assert_cmpuint(provider_instance_max_output(other), ==, 1000000);
 }
 
+static void test_secrets(void) {
+  g_autoptr(ProviderRegistry) registry = zoo_registry();
+  g_autoptr(ProviderInstance) instance = open_with(
+      registry, "{\"base_url\":\"x\",\"token\":\"s3cret\",\"headers\":{\"k\":\"v1\",\"l\":\"v2\"}}",
+      NULL);
+  g_autoptr(GPtrArray) secrets = g_ptr_array_new_with_free_func(g_free);
+  provider_instance_secrets(instance, secrets);
+  g_ptr_array_add(secrets, NULL);
+  g_autofree char *all = g_strjoinv("|", (char **)secrets->pdata);
+  g_assert_cmpstr(all, ==, "s3cret|v1|v2");
+
+  /* Also a variable of the environment that is not used, since an option is given. */
+  g_setenv("GUARDED_API_KEY", "of-the-environment", TRUE);
+  g_autoptr(JsonObject) options = json_object_new_object();
+  json_add_text(options, "api_key", "given");
+  g_autoptr(ProviderInstance) guarded = provider_instance_open(
+      registry, provider_registry_load(registry, "guarded", NULL), options, NULL);
+  g_assert_nonnull(guarded);
+  g_autoptr(GPtrArray) others = g_ptr_array_new_with_free_func(g_free);
+  provider_instance_secrets(guarded, others);
+  g_unsetenv("GUARDED_API_KEY");
+  g_ptr_array_add(others, NULL);
+  g_autofree char *both = g_strjoinv("|", (char **)others->pdata);
+  g_assert_cmpstr(both, ==, "given|of-the-environment");
+}
+
 static void test_no_object(void) {
   assert_refused("[1]", "lowered sandbox options must be an object");
 }
@@ -143,6 +169,7 @@ int main(int argc, char **argv) {
   TEST("given", test_given);
   TEST("variable", test_variable);
   TEST("max-output", test_max_output);
+  TEST("secrets", test_secrets);
   TEST("no-object", test_no_object);
   return g_test_run();
 }

@@ -395,9 +395,33 @@ static void test_long_output(void) {
   g_assert_cmpuint(strlen(text), <, 8000);
 }
 
+/* What is not as it was says so, and only then is the evidence partial. */
+static void test_capture_states(void) {
+  static const struct {
+    const char *state;
+    const char *evidence;
+  } CASES[] = {{"available", "complete"}, {"offloaded", "complete"},
+               {"redacted", "partial"},   {"not_recorded", "partial"},
+               {"truncated", "partial"},  {"a word of its own", "complete"}};
+  for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
+    g_autoptr(JsonObject) run = run_of(EVENTS, 15, "completed");
+    JsonObject *payload = json_get(event_of(run, 10), "payload");
+    g_assert_cmpstr(json_get_text(payload, "stdout"), ==, "450");
+    json_add_text(payload, "capture", CASES[i].state);
+    g_autoptr(JsonObject) trajectory = trajectory_new(run);
+    JsonObject *step = json_object_array_get_idx(json_get(trajectory, "steps"), 0);
+    JsonObject *call = json_object_array_get_idx(json_get(step, "tool_calls"), 0);
+    gboolean known = strchr(CASES[i].state, ' ') == NULL;
+    g_assert_cmpstr(json_get_text(call, "result_capture"), ==,
+                    known ? CASES[i].state : "available");
+    g_assert_cmpstr(json_get_text(trajectory, "evidence_status"), ==, CASES[i].evidence);
+  }
+}
+
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/trajectory/whole", test_whole);
+  g_test_add_func("/trajectory/capture-states", test_capture_states);
   g_test_add_func("/trajectory/execution", test_execution);
   g_test_add_func("/trajectory/governance", test_governance);
   g_test_add_func("/trajectory/error", test_error);

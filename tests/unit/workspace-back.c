@@ -363,6 +363,81 @@ static void test_content_that_went_back(void) {
   g_assert_cmpuint(fake->downloads, ==, 1);
 }
 
+/* Every s becomes an X. */
+static GString *filter_text(void *user, const void *data, gsize length) {
+  (void)user;
+  GString *text = g_string_new_len(data, (gssize)length);
+  guint count = g_string_replace(text, "s", "X", 0);
+  if (count == 0) {
+    g_string_free(text, TRUE);
+    return NULL;
+  }
+  return text;
+}
+
+static void test_filter(void) {
+  g_autoptr(Fake) fake = fake_new(NULL);
+  bridge_set_filter(fake->bridge, filter_text, NULL);
+  sandbox_put(fake, "a", "a secret");
+  sandbox_put(fake, "b", "open");
+  sandbox_put(fake, "name-is", "open");
+  copy_back(fake);
+  assert_texts(fake->report->written, "a|b");
+  assert_texts(fake->report->redacted, "a");
+  assert_skips(fake, "name-is: its name holds what is not written into the workspace");
+  assert_workspace(fake, "a", "a Xecret");
+  assert_workspace(fake, "b", "open");
+
+  /* The two sides differ and are left so, also when the file is touched. */
+  copy_in(fake);
+  copy_back(fake);
+  assert_texts(fake->report->written, "");
+  workspace_put(fake, "a", "a Xecret");
+  copy_in(fake);
+  g_assert_cmpuint(fake->uploads, ==, 0);
+  assert_sandbox(fake, "a", "a secret");
+  copy_back(fake);
+  g_assert_cmpuint(fake->downloads, ==, 1);
+}
+
+static void test_filtered_changes(void) {
+  g_autoptr(Fake) fake = fake_new(NULL);
+  bridge_set_filter(fake->bridge, filter_text, NULL);
+  sandbox_put(fake, "a", "secret");
+  copy_back(fake);
+  sandbox_put(fake, "a", "secrets");
+  copy_back(fake);
+  assert_texts(fake->report->redacted, "a");
+  assert_workspace(fake, "a", "XecretX");
+  /* The workspace's own change goes in, and then both are the same. */
+  workspace_put(fake, "a", "edited");
+  copy_in(fake);
+  assert_texts(fake->report->copied_in, "a");
+  assert_sandbox(fake, "a", "edited");
+  workspace_put(fake, "a", "XecretX");
+  copy_in(fake);
+  assert_sandbox(fake, "a", "XecretX");
+  /* A change on both sides is a conflict as ever. */
+  sandbox_put(fake, "a", "s1");
+  copy_back(fake);
+  assert_workspace(fake, "a", "X1");
+  workspace_put(fake, "a", "mine");
+  sandbox_put(fake, "a", "s2");
+  copy_back(fake);
+  assert_workspace(fake, "a", "mine");
+  assert_texts(fake->report->written, "");
+}
+
+static void test_filtered_then_forgotten(void) {
+  g_autoptr(Fake) fake = fake_new(NULL);
+  bridge_set_filter(fake->bridge, filter_text, NULL);
+  sandbox_put(fake, "a", "secret");
+  copy_back(fake);
+  bridge_forget(fake->bridge);
+  copy_in(fake);
+  assert_sandbox(fake, "a", "Xecret"); /* there is no other one any more */
+}
+
 static void test_links_in_the_way(void) {
   g_autoptr(Fake) fake = fake_new(NULL);
   g_autofree char *outside = g_build_filename(fake->around, "outside", NULL);
@@ -581,6 +656,9 @@ int main(int argc, char **argv) {
   g_test_add_func("/workspace/back/touched", test_touched_file_is_no_conflict);
   g_test_add_func("/workspace/back/removed", test_removed_file_comes_back);
   g_test_add_func("/workspace/back/went-back", test_content_that_went_back);
+  g_test_add_func("/workspace/back/filter", test_filter);
+  g_test_add_func("/workspace/back/filtered-changes", test_filtered_changes);
+  g_test_add_func("/workspace/back/filtered-then-forgotten", test_filtered_then_forgotten);
   g_test_add_func("/workspace/back/links", test_links_in_the_way);
   g_test_add_func("/workspace/back/in-the-way", test_other_things_in_the_way);
   g_test_add_func("/workspace/back/full-disk", test_full_disk_is_tried_again);
