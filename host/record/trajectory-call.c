@@ -143,7 +143,12 @@ static void complete_call_json(JsonObject *call, JsonObject *event) {
   JsonObject *payload = json_get(event, "payload");
   g_autoptr(JsonObject) content = restore_content(call, json_get(payload, "observation"));
   JsonObject *error = error_of(facts, content);
-  const char *capture = build_worse(build_capture(event), execution_capture(call));
+  const char *capture = build_capture(event);
+  /* Of a command, the result is what its execution holds: a call's arguments that are not recorded leave it whole. */
+  gboolean ran =
+      json_get(json_get(content, "data"), "exit_code") && strcmp(capture, "redacted") == 0;
+  const char *result_capture = build_worse(ran ? NULL : capture, execution_capture(call));
+  capture = build_worse(capture, execution_capture(call));
 
   build_copy(call, facts, "outcome");
   build_copy(call, facts, "rejection_reason");
@@ -154,7 +159,7 @@ static void complete_call_json(JsonObject *call, JsonObject *event) {
   JsonObject *result = json_get(payload, "result");
   result = result ? result : json_get(content, "data");
   json_add_take(call, "result", json_object_get(result));
-  json_add_text(call, "result_capture", capture);
+  json_add_text(call, "result_capture", result_capture);
   json_add_take(call, "error", error);
   JsonObject *observation = json_object_new_object();
   json_add_take(observation, "content", json_object_get(content));

@@ -80,6 +80,7 @@ const char *build_capture(JsonObject *event) {
 
 static gsize rank_of(const char *state) {
   gsize rank = 0;
+  state = state ? state : STATES[0];
   while (rank < G_N_ELEMENTS(STATES) - 1 && g_strcmp0(STATES[rank], state) != 0) {
     rank++;
   }

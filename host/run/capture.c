@@ -16,6 +16,7 @@ static const char *const STATES[] = {NULL, "offloaded", "redacted", "not_recorde
 typedef struct {
   const Capture *capture;
   JsonObject *payload;
+  gboolean begins; /* it is the beginning of an execution */
   State state;
 } Event;
 
@@ -65,7 +66,8 @@ static void shape_arguments(Event *event, JsonObject *holder, const char *key) {
   note(event, REDACTED);
 }
 
-/* The argv of an execution: its name and how many words it has stand in the metadata. */
+/* The argv of an execution: its name and how many words it has stand in the metadata. That it is missing is told once,
+ * where the execution begins: at its end, the word is about the output. */
 static void shape_argv(Event *event) {
   JsonObject *argv = json_get(event->payload, "command");
   if (!json_object_is_type(argv, json_type_array)) {
@@ -73,7 +75,7 @@ static void shape_argv(Event *event) {
   }
   if (!event->capture->config->inputs) {
     json_object_object_del(event->payload, "command");
-    note(event, NOT_RECORDED);
+    note(event, event->begins ? NOT_RECORDED : AVAILABLE);
     return;
   }
   for (gsize i = 0; i < json_object_array_length(argv); i++) {
@@ -82,7 +84,7 @@ static void shape_argv(Event *event) {
         privacy_command(event->capture->privacy, PRIVACY_TELEMETRY, word ? word : "");
     if (other) {
       json_object_array_put_idx(argv, i, json_from_bytes(other, strlen(other)));
-      note(event, REDACTED);
+      note(event, event->begins ? REDACTED : AVAILABLE);
     }
   }
 }
@@ -120,6 +122,11 @@ static void shape_approval(Event *event) {
   shape_summary(event, event->payload);
 }
 
+static void shape_begun(Event *event) {
+  event->begins = TRUE;
+  shape_argv(event);
+}
+
 static void shape_execution(Event *event) {
   shape_argv(event);
   if (!event->capture->config->results && json_get(event->payload, "stdout")) {
@@ -148,9 +155,9 @@ static const struct {
   const char *type;
   void (*shape)(Event *event);
 } SHAPES[] = {
-    {"tool_call_started", shape_started},      {"tool_call_completed", shape_completed},
-    {"sandbox_exec_started", shape_execution}, {"sandbox_exec_completed", shape_execution},
-    {"sandbox_exec_failed", shape_execution},  {"approval_request_created", shape_approval},
+    {"tool_call_started", shape_started},     {"tool_call_completed", shape_completed},
+    {"sandbox_exec_started", shape_begun},    {"sandbox_exec_completed", shape_execution},
+    {"sandbox_exec_failed", shape_execution}, {"approval_request_created", shape_approval},
 };
 
 /* ---- All of them ------------------------------------------------------------------------------------------------- */

@@ -159,6 +159,8 @@ want_json null steps 0 tool_calls 0 executions 0 command
 want_json sh steps 0 tool_calls 0 executions 0 command_name
 want_json 3 steps 0 tool_calls 0 executions 0 argc
 want_json $'hello\n' steps 0 tool_calls 0 executions 0 stdout
+want_json available steps 0 tool_calls 0 result_capture
+want_json redacted steps 0 tool_calls 0 observation capture
 want_json partial evidence_status
 config '{}' '{"capture": "default", "record_inputs": true}'
 run "$sandhost" exec -q -c p.json -- 'echo hello # kept'
