@@ -32,7 +32,8 @@ typedef struct {
   JsonObject *stderr_text;
   JsonObject *stdout_kept; /* what the record has of it beside the text; NULL: nothing */
   JsonObject *stderr_kept;
-  gboolean large; /* it is a matter of memory */
+  gboolean large;    /* it is a matter of memory */
+  gboolean redacted; /* a credential was taken out of it */
   gboolean stdout_cut;
   gboolean stderr_cut;
   gboolean stopped; /* the door's output function said so */

@@ -207,6 +207,9 @@ void call_record_command_ended(Call *call, gint64 duration, const GError *failur
   JsonObject *payload = json_object_new_object();
   json_add_take(payload, "command", argv_json(call));
   json_add_take(payload, "exit_code", exit_code_json(call, failure));
+  if (call->redacted) {
+    json_add_text(payload, "capture", "redacted");
+  }
   add_stream(call, payload, "stdout", call->stdout_text, call->stdout_kept);
   add_stream(call, payload, "stderr", call->stderr_text, call->stderr_kept);
   gboolean good =

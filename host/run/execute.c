@@ -189,6 +189,7 @@ static int32_t on_input_fd(void *user) {
 static void settle_output(Call *call) {
   output_finish(&call->out, call->result.stdout_bytes);
   output_finish(&call->err, call->result.stderr_bytes);
+  call->redacted = output_is_redacted(&call->out) || output_is_redacted(&call->err);
   call->stdout_cut = output_truncated(&call->out, call->result.stdout_bytes);
   call->stderr_cut = output_truncated(&call->err, call->result.stderr_bytes);
   call->large = call->out.kept->len + call->err.kept->len > LARGE_OUTPUT;
@@ -398,12 +399,12 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
   } else {
     call_tell_error(&call, error, ret_outcome);
   }
-  hide(run, &ret_outcome->observation);
-  hide(run, &ret_outcome->sync);
   call_record_ended(run, call.id, ret_outcome,
                     call.waits            ? "awaiting_approval"
                     : call.budget_request ? "awaiting_budget"
                                           : NULL);
+  hide(run, &ret_outcome->observation);
+  hide(run, &ret_outcome->sync);
 
   g_autoptr(GError) unrecorded = NULL;
   if (!journal_flush(run->journal, &unrecorded) && ran) {

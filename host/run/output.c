@@ -157,6 +157,10 @@ gboolean output_truncated(const Output *output, guint64 written) {
   return output->passed > output->kept->len || written > output->total;
 }
 
+gboolean output_is_redacted(const Output *output) {
+  return output->guard && credential_stream_count(output->guard) > 0;
+}
+
 /* The length without an incomplete UTF-8 sequence at the end. */
 static gsize whole_characters(const guint8 *data, gsize length) {
   gsize back = 0;

@@ -56,6 +56,9 @@ void output_add(Output *output, const void *data, gsize length);
  * the cap. */
 gboolean output_truncated(const Output *output, guint64 written);
 
+/* Whether a credential was taken out. */
+gboolean output_is_redacted(const Output *output);
+
 /* As text: an incomplete last character of a cut stream is dropped, other bad bytes become U+FFFD. Owned. */
 JsonObject *output_text(const Output *output, gboolean truncated);
 

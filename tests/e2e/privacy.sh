@@ -8,7 +8,6 @@ model=sk-model-0123456789abcdef        # from the configuration
 token='ghp_x"y\z.*0123456789'          # from the environment, with all that JSON and patterns care about
 form=unregistered-but-named            # only by the way in which the command line has it
 export E2E_GITHUB_TOKEN=$token
-split=${token:0:9}
 
 cat >agent.json <<JSON
 {"agent_config": {"governance_config": {"sandbox_config": {"provider": "bubblewrap"}}},
@@ -18,18 +17,15 @@ JSON
 # Nowhere: neither in files of the record nor in what is read out of it, nor in the workspace.
 nowhere() {
   local secret file
-  for secret in "$model" "$token" "$form" "${model:0:20}"; do
-    for file in "$SANDHOST_STATE_DIR"/* workspace/files/* out.* err.*; do
+  "$sandhost" show "$@" >shown
+  "$sandhost" show "$@" --json >>shown
+  "$sandhost" show "$@" --events --json >>shown
+  "$sandhost" show "$@" --output 1 >>shown 2>&1
+  "$sandhost" show "$@" --output 1 --stream stderr >>shown 2>&1
+  for secret in "$model" "$token" "$form" "${model:0:20}" 'ghp_x\"y\\z.*0123456789'; do
+    for file in "$SANDHOST_STATE_DIR"/* workspace/files/* out.* err.* shown; do
       [ ! -f "$file" ] || ! grep -qaF -- "$secret" "$file" || fail "$secret is in $file"
     done
-    "$sandhost" show "$@" >shown
-    "$sandhost" show "$@" --json >>shown
-    "$sandhost" show "$@" --events --json >>shown
-    "$sandhost" show "$@" --output 1 >>shown 2>&1
-    "$sandhost" show "$@" --output 1 --stream stderr >>shown 2>&1
-    ! grep -qaF -- "$secret" shown || fail "$secret is shown"
-    ! grep -qaF -- "$(python3 -c 'import json,sys; print(json.dumps(sys.argv[1])[1:-1])' "$secret")" shown ||
-      fail "$secret is shown, as JSON writes it"
   done
 }
 
@@ -50,11 +46,11 @@ for value in "$model" "$token"; do
     grep -qF "a = $marker" workspace/files/made.txt || fail "made.txt: $(cat workspace/files/made.txt)"
     [ "$(grep -oF "$marker" out.1 | wc -l)" -ge 3 ] || fail "too few markers: $(cat out.1)"
   done
-  [ "$how" = --json ] && out=$(cat out.1) && want_json '["made.txt"]' workspace_sync redacted
+  [ "$how" = --json ] && out=$(cat out.1) code=0 err= && want_json '["made.txt"]' workspace_sync redacted
 done
 "$sandhost" show --json >out.1
 grep -qF "TOKEN=$marker" out.1 || fail "the command's own form is not replaced"
-out=$(cat out.1)
+out=$(cat out.1) code=0 err=
 want_json partial evidence_status
 want_json redacted steps 0 tool_calls 0 result_capture
 run "$sandhost" record verify
@@ -71,7 +67,7 @@ printf '%s\n' '{"id": 1, "command": "sh say.sh '"$model"'"}' >requests
   echo '{"id": 4, "command": "cat made.txt"}'
 } | "$sandhost" session -c agent.json >out.2 2>err.2
 nowhere
-answer() { out=$(grep "\"id\":$1," out.2); }
+answer() { out=$(grep "\"id\":$1," out.2) code=0 err=$(cat err.2); }
 answer 2
 want_json $'1\n' data stdout
 answer 3
@@ -92,7 +88,7 @@ cat >small.json <<JSON
  "model_config": {"provider": "p", "model": "m", "api_key": "$model"}}
 JSON
 for how in --quiet --json; do
-  for at in 980 995 65530 69985; do
+  for at in 985 65530 69985; do
     "$sandhost" exec -q $how -c small.json -- "head -c $at /dev/zero | tr '\\0' .; printf %s $model; yes $model | head -c 200000" >out.1
     nowhere
     ! grep -qaF -- "${model:0:14}" out.1 || fail "the beginning of a credential is in a cut output ($at)"
