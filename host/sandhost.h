@@ -204,7 +204,7 @@ struct sandhost_hooks {
    * Threads: from the thread of sandhost_execute, one at a time in a run. It may block: the command waits. */
   const char *(*answer)(void *user, const struct sandhost_ask *ask);
 
-  /* What a command writes, as it appears, also what is over the cap of the result. command is the very pointer that
+  /* What a command writes, as it appears, without credentials, also what is over the cap of the result. command is the very pointer that
    * sandhost_execute was given, so that commands at once can be told apart. stream: 1 stdout, 2 stderr. data are
    * bytes; a character may be cut. Non-zero ends the command, as cancelled.
    * Threads: from a thread of the library while the command's sandhost_execute runs, one at a time for each command. It

@@ -40,7 +40,7 @@ static char *escaped(const char *value, gboolean slashes, gboolean ascii, gboole
     return NULL;
   }
   GString *out = g_string_new(NULL);
-  for (const char *at = value; *at; at = g_utf8_next_char(at)) {
+  for (const char *at = value; *at; at += g_utf8_skip[(guchar)*at]) {
     if (slashes && *at == '/') {
       g_string_append(out, "\\/");
     } else {

@@ -14,7 +14,7 @@
 #include "record/record.h"
 
 /* The member of an approval that holds the call's arguments where "arguments" lacks what nobody is to read. It is never
- * shown, and goes when the approval is used. */
+ * shown, and goes when the approval is used or the run ends. */
 #define APPROVAL_SEALED "sealed_arguments"
 
 /* What a run that can be found again holds beside its row. All borrowed. */
@@ -81,6 +81,9 @@ typedef struct {
  * is what it has become; owned. */
 gboolean record_decide(Record *record, const char *run_id, const char *approval_id,
                        const RecordDecision *decision, JsonObject **ret_approval, GError **error);
+
+/* The run has ended for good: what its approvals hold to be run again goes. */
+gboolean record_forget_sealed(Record *record, const char *run_id, GError **error);
 
 /* Ends a run from outside, whoever holds it, with the error {RunEndedOutside, reason}. *ret_changed FALSE: it had ended
  * already and is as it was. */

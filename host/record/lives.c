@@ -439,6 +439,9 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
       code = put_error(record, life.number, reason);
     }
     if (code == SQLITE_OK) {
+      code = approvals_forget_sealed(record, life.number);
+    }
+    if (code == SQLITE_OK) {
       code = record_end_within(record, run_id, status, life.status, reason, NULL);
     }
   }

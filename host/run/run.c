@@ -212,17 +212,27 @@ static const char *end_status(Run *run, const char *status) {
              : status;
 }
 
+/* A run that goes on later still needs what its approvals hold of its calls. */
+static gboolean goes_on(const char *status) {
+  static const char *const OPEN[] = {"awaiting_approval", "awaiting_budget", "interrupted", NULL};
+  return g_strv_contains(OPEN, status);
+}
+
 static gboolean end_in_record(Run *run, const char *status, const char *reason, GError **error) {
   g_autofree char *exhausted = run_exhausted(run);
   GString *clean =
       reason ? privacy_text(run->harness->privacy, PRIVACY_TELEMETRY, reason, strlen(reason))
              : NULL;
   g_autofree char *told = clean ? g_string_free(clean, FALSE) : g_strdup(reason);
-  gboolean fails =
-      exhausted && strcmp(status, "cancelled") != 0 && strcmp(status, "interrupted") != 0;
-  return fails ? record_end_exhausted(run->record, run->id, run->owner, exhausted, error)
-               : record_end_life(run->record, run->id, run->owner, end_status(run, status), told,
-                                 error);
+  if (exhausted && strcmp(status, "cancelled") != 0 && strcmp(status, "interrupted") != 0) {
+    status = "failed";
+  }
+  status = end_status(run, status);
+  gboolean ok = strcmp(status, "failed") == 0 && exhausted
+                    ? record_end_exhausted(run->record, run->id, run->owner, exhausted, error)
+                    : record_end_life(run->record, run->id, run->owner, status, told, error);
+  gboolean holds = run->decided && json_object_array_length(run->decided) > 0;
+  return !ok || !holds || goes_on(status) ? ok : record_forget_sealed(run->record, run->id, error);
 }
 
 gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error) {

@@ -43,6 +43,11 @@ static GString *filter_copy(void *user, const void *data, gsize length) {
   return privacy_text(user, PRIVACY_WORKSPACE, data, length);
 }
 
+static gboolean copy_holds_credential(void *user, const void *data, gsize length) {
+  const Needles *needles = privacy_needles(user);
+  return needles && needles_any(needles, data, length);
+}
+
 static Bridge *bridge_for(Session *session) {
   const Config *config = session->harness->config;
   if (!config->enable_workspace_files || !provider_instance_isolates(session->harness->instance)) {
@@ -59,7 +64,9 @@ static Bridge *bridge_for(Session *session) {
   Bridge *bridge = bridge_new(&settings, permit_copy, session);
   Privacy *privacy = session->harness->privacy;
   if (!privacy_is_idle(privacy, PRIVACY_WORKSPACE)) {
-    bridge_set_filter(bridge, filter_copy, privacy);
+    const BridgeFilter filter = {
+        .user = privacy, .replace = filter_copy, .holds_credential = copy_holds_credential};
+    bridge_set_filter(bridge, &filter);
   }
   return bridge;
 }

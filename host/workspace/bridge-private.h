@@ -23,8 +23,7 @@ typedef struct {
   /* The sandbox's side. */
   guint8 sandbox[DIGEST_BYTES]; /* content that it has, as far as is known */
   gboolean in_sandbox;          /* sandbox is set */
-  gboolean
-      redacted; /* base is what the filter made of it: the sides differ, and are as they should be */
+  gboolean apart; /* base and sandbox differ and are left so: a filter stands between them */
   gboolean checkout_reported;
 
   /* What was reported last, so that it is not said twice: a hash of the reason (0: nothing) and of
@@ -44,12 +43,11 @@ struct Bridge {
   guint64 max_copy_bytes;
   BridgePermit permit;
   void *permit_user;
-  BridgeFilter filter; /* NULL: none */
-  void *filter_user;
-  GHashTable *files;  /* FileState.path -> FileState; owns the states */
-  gsize path_bytes;   /* of all states */
-  GPtrArray *known;   /* FileState with in_sandbox, sorted by path; NULL: to be made again */
-  FileContent buffer; /* for whatever file is read now */
+  BridgeFilter filter; /* functions NULL: none */
+  GHashTable *files;   /* FileState.path -> FileState; owns the states */
+  gsize path_bytes;    /* of all states */
+  GPtrArray *known;    /* FileState with in_sandbox, sorted by path; NULL: to be made again */
+  FileContent buffer;  /* for whatever file is read now */
 };
 
 /* The state of path, made where there is none. Borrowed. */

@@ -92,9 +92,8 @@ Bridge *bridge_new(const BridgeSettings *settings, BridgePermit permit, void *pe
   return bridge;
 }
 
-void bridge_set_filter(Bridge *bridge, BridgeFilter filter, void *user) {
-  bridge->filter = filter;
-  bridge->filter_user = user;
+void bridge_set_filter(Bridge *bridge, const BridgeFilter *filter) {
+  bridge->filter = *filter;
 }
 
 void bridge_free(Bridge *bridge) {
@@ -120,7 +119,7 @@ void bridge_forget(Bridge *bridge) {
     state->settled = FALSE;
     state->has_base = FALSE;
     state->in_sandbox = FALSE;
-    state->redacted = FALSE;
+    state->apart = FALSE;
     state->checkout_reported = FALSE;
   }
   g_clear_pointer(&bridge->known, g_ptr_array_unref);
@@ -160,7 +159,7 @@ void bridge_set_sandbox(Bridge *bridge, FileState *state, const guint8 digest[DI
     g_clear_pointer(&bridge->known, g_ptr_array_unref);
   }
   state->in_sandbox = TRUE;
-  state->redacted = FALSE;
+  state->apart = FALSE;
   memcpy(state->sandbox, digest, DIGEST_BYTES);
 }
 
@@ -169,7 +168,7 @@ void bridge_unset_sandbox(Bridge *bridge, FileState *state) {
     g_clear_pointer(&bridge->known, g_ptr_array_unref);
   }
   state->in_sandbox = FALSE;
-  state->redacted = FALSE;
+  state->apart = FALSE;
 }
 
 void bridge_set_redacted(Bridge *bridge, FileState *state, const guint8 sandbox[DIGEST_BYTES],
@@ -177,7 +176,7 @@ void bridge_set_redacted(Bridge *bridge, FileState *state, const guint8 sandbox[
                          gint64 tick) {
   bridge_set_same(bridge, state, workspace, identity, tick);
   bridge_set_sandbox(bridge, state, sandbox);
-  state->redacted = TRUE;
+  state->apart = TRUE;
 }
 
 void bridge_set_same(Bridge *bridge, FileState *state, const guint8 digest[DIGEST_BYTES],

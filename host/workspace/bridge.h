@@ -37,8 +37,15 @@ typedef struct {
  * FALSE without an error: not permitted, the file is skipped. FALSE with *error: the copy stops. */
 typedef gboolean (*BridgePermit)(void *user, gboolean write, const char *path, GError **error);
 
-/* Text on its way into the workspace: the text to be written in its place, owned, or NULL: it is written as it is. */
-typedef GString *(*BridgeFilter)(void *user, const void *data, gsize length);
+/* Text on its way into the workspace. */
+typedef struct {
+  void *user;
+  /* The text to be written in its place, owned, or NULL: it is written as it is. */
+  GString *(*replace)(void *user, const void *data, gsize length);
+  /* Whether it holds a credential: then a file's name is not written at all, and no file of the workspace that holds one
+   * itself is replaced, which would only take it away from its owner. */
+  gboolean (*holds_credential)(void *user, const void *data, gsize length);
+} BridgeFilter;
 
 typedef struct {
   char *path;
@@ -67,8 +74,8 @@ typedef struct Bridge Bridge;
 
 /* settings is copied. Returns owned. */
 Bridge *bridge_new(const BridgeSettings *settings, BridgePermit permit, void *permit_user);
-/* From here on every file that comes back passes the filter. */
-void bridge_set_filter(Bridge *bridge, BridgeFilter filter, void *user);
+/* From here on every file that comes back passes the filter. Copied. */
+void bridge_set_filter(Bridge *bridge, const BridgeFilter *filter);
 void bridge_free(Bridge *bridge);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Bridge, bridge_free)
 

@@ -20,6 +20,7 @@
 #include "workspace/tar-sink.h"
 #include "workspace/text.h"
 
+#define OWNERS_CREDENTIAL "holds a credential, as the workspace's own copy does; not written"
 #define CHANGED_MEANWHILE "changed while it was being copied"
 
 /* What a stream may hold besides content: headers of a long name for each file, and padding. */
@@ -90,13 +91,9 @@ static void report_checkout(CopyBack *copy, FileState *state, const char *path) 
 
 /* ---- What comes back ------------------------------------------------------------------------- */
 
-/* A name is not rewritten: another file may have that one. */
-static gboolean name_tells(const Bridge *bridge, const char *path) {
-  GString *other = bridge->filter ? bridge->filter(bridge->filter_user, path, strlen(path)) : NULL;
-  if (other) {
-    g_string_free(other, TRUE);
-  }
-  return other != NULL;
+static gboolean holds_credential(const Bridge *bridge, const void *data, gsize length) {
+  const BridgeFilter *filter = &bridge->filter;
+  return filter->holds_credential && filter->holds_credential(filter->user, data, length);
 }
 
 /* A reason that needs no question to the policy, or NULL. */
@@ -111,8 +108,10 @@ static const char *plain_reason(const Bridge *bridge, const FileState *state,
   if (state->unwanted) {
     return "outside the bridge's include/exclude patterns";
   }
-  return name_tells(bridge, file->path) ? "its name holds what is not written into the workspace"
-                                        : NULL;
+  /* A name is not rewritten: another file may have that one. */
+  return holds_credential(bridge, file->path, strlen(file->path))
+             ? "its name holds a credential; not written"
+             : NULL;
 }
 
 /* FALSE with *error: the copy stops. */
@@ -230,6 +229,16 @@ static char *check_conflict(CopyBack *copy, const FileState *state, const SafeTa
   return g_strdup(SAFE_WRITE_CONFLICT);
 }
 
+/* A credential that stands in the workspace's own file is its owner's: a marker in its place would help nobody. NULL, or
+ * the reason why the file stays as it is, owned. */
+static char *check_owner(CopyBack *copy, const FileState *state) {
+  FileContent *content = &copy->bridge->buffer;
+  FileRead outcome = file_read(copy->root, state->path, copy->bridge->max_file_bytes, content);
+  return outcome == FILE_READ_DONE && holds_credential(copy->bridge, content->data, content->length)
+             ? g_strdup(OWNERS_CREDENTIAL)
+             : NULL;
+}
+
 static void note_written(CopyBack *copy, const Wanted *wanted, const GString *redacted,
                          const FileIdentity *identity, gint64 tick) {
   FileState *state = wanted->state;
@@ -256,6 +265,9 @@ static char *write_file(CopyBack *copy, const Wanted *wanted, const guint8 *data
   char *reason = safe_target_look(copy->root, state->path, &target);
   if (!reason) {
     reason = check_conflict(copy, state, &target);
+  }
+  if (!reason && redacted && target.exists) {
+    reason = check_owner(copy, state);
   }
   if (!reason) {
     reason =
@@ -285,7 +297,8 @@ static gboolean take_file(void *user, gsize index, const guint8 *data, gsize len
     return TRUE;
   }
   const Bridge *bridge = copy->bridge;
-  GString *redacted = bridge->filter ? bridge->filter(bridge->filter_user, data, length) : NULL;
+  const BridgeFilter *filter = &bridge->filter;
+  GString *redacted = filter->replace ? filter->replace(filter->user, data, length) : NULL;
   g_autofree char *reason = write_file(copy, wanted, data, length, redacted);
   if (redacted) {
     g_string_free(redacted, TRUE);
@@ -297,6 +310,7 @@ static gboolean take_file(void *user, gsize index, const guint8 *data, gsize len
     report_once(copy, wanted->state, wanted->file, reason); /* a full disk: tried again */
   } else {
     leave_there(copy, wanted->state, wanted->file, reason);
+    wanted->state->apart = strcmp(reason, OWNERS_CREDENTIAL) == 0;
   }
   return TRUE;
 }

@@ -132,8 +132,8 @@ static gint compare_candidates(gconstpointer a, gconstpointer b) {
 static gboolean is_same(CopyIn *copy, FileState *state, guint8 ret_digest[DIGEST_BYTES]) {
   const FileContent *content = &copy->bridge->buffer;
   digest_of(content->data, content->length, ret_digest);
-  if (state->redacted && state->has_base && memcmp(state->base, ret_digest, DIGEST_BYTES) == 0) {
-    /* What came back without a credential does not take the sandbox's own copy away. */
+  if (state->apart && state->has_base && memcmp(state->base, ret_digest, DIGEST_BYTES) == 0) {
+    /* What a filter keeps apart does not take the sandbox's own copy away. */
     state->identity = content->identity;
     state->settled = file_identity_is_settled(&content->identity, copy->tick);
     return TRUE;

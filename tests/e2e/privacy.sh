@@ -78,7 +78,7 @@ want_json $'changed\n' data stdout
 # A name is not written either.
 "$sandhost" exec -q --json -c agent.json -- "echo x > $model.txt" >out.1
 [ ! -e "workspace/files/$model.txt" ] || fail "a file is named by a credential"
-grep -q 'its name holds what is not written into the workspace' out.1 || fail "the file is left out in silence"
+grep -q 'its name holds a credential; not written' out.1 || fail "the file is left out in silence"
 nowhere
 
 # ---- Large outputs: over the cap of the result, and over what is kept ----
@@ -223,3 +223,25 @@ want_exit 0
 want_out ${#model}
 sqlite3 "$SANDHOST_STATE_DIR/record.db" 'SELECT content FROM approvals' >out.1
 nowhere "$id"
+
+# Denied, or ended from outside: nothing is kept of it either.
+for end in deny cancel; do
+  run "$sandhost" exec -c ask.json --json -- "printf %s $model | wc -c"
+  want_exit 123
+  id=$(json run_id)
+  approval=$(json approvals 0 approval_id)
+  [ "$(sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM approvals WHERE content LIKE '%$model%'")" = 1 ] ||
+    fail "a call that waits cannot be run again"
+  if [ $end = deny ]; then
+    run "$sandhost" deny "$id" "$approval" --approver alice
+    run "$sandhost" resume "$id"
+    want_exit 126
+  else
+    run "$sandhost" cancel "$id"
+    want_exit 0
+  fi
+  sqlite3 "$SANDHOST_STATE_DIR/record.db" 'SELECT content FROM approvals' >out.1
+  ! grep -qF "$model" out.1 || fail "the call is still there ($end)"
+  run "$sandhost" record verify
+  want_exit 0
+done

@@ -375,16 +375,23 @@ static GString *filter_text(void *user, const void *data, gsize length) {
   return text;
 }
 
+static gboolean holds_s(void *user, const void *data, gsize length) {
+  (void)user;
+  return length > 0 && memchr(data, 's', length) != NULL;
+}
+
+static const BridgeFilter FILTER = {.replace = filter_text, .holds_credential = holds_s};
+
 static void test_filter(void) {
   g_autoptr(Fake) fake = fake_new(NULL);
-  bridge_set_filter(fake->bridge, filter_text, NULL);
+  bridge_set_filter(fake->bridge, &FILTER);
   sandbox_put(fake, "a", "a secret");
   sandbox_put(fake, "b", "open");
   sandbox_put(fake, "name-is", "open");
   copy_back(fake);
   assert_texts(fake->report->written, "a|b");
   assert_texts(fake->report->redacted, "a");
-  assert_skips(fake, "name-is: its name holds what is not written into the workspace");
+  assert_skips(fake, "name-is: its name holds a credential; not written");
   assert_workspace(fake, "a", "a Xecret");
   assert_workspace(fake, "b", "open");
 
@@ -402,7 +409,7 @@ static void test_filter(void) {
 
 static void test_filtered_changes(void) {
   g_autoptr(Fake) fake = fake_new(NULL);
-  bridge_set_filter(fake->bridge, filter_text, NULL);
+  bridge_set_filter(fake->bridge, &FILTER);
   sandbox_put(fake, "a", "secret");
   copy_back(fake);
   sandbox_put(fake, "a", "secrets");
@@ -430,12 +437,32 @@ static void test_filtered_changes(void) {
 
 static void test_filtered_then_forgotten(void) {
   g_autoptr(Fake) fake = fake_new(NULL);
-  bridge_set_filter(fake->bridge, filter_text, NULL);
+  bridge_set_filter(fake->bridge, &FILTER);
   sandbox_put(fake, "a", "secret");
   copy_back(fake);
   bridge_forget(fake->bridge);
   copy_in(fake);
   assert_sandbox(fake, "a", "Xecret"); /* there is no other one any more */
+}
+
+/* What its owner has written there is not taken away. */
+static void test_filter_leaves_the_owners(void) {
+  g_autoptr(Fake) fake = fake_new(NULL);
+  bridge_set_filter(fake->bridge, &FILTER);
+  workspace_put(fake, "a", "a secret");
+  copy_in(fake);
+  sandbox_put(fake, "a", "a secret, and more");
+  copy_back(fake);
+  assert_texts(fake->report->written, "");
+  assert_skips(fake, "a: holds a credential, as the workspace's own copy does; not written");
+  assert_workspace(fake, "a", "a secret");
+  copy_in(fake);
+  copy_back(fake);
+  assert_skips(fake, ""); /* told once */
+  assert_sandbox(fake, "a", "a secret, and more");
+  sandbox_put(fake, "a", "open");
+  copy_back(fake);
+  assert_workspace(fake, "a", "open");
 }
 
 static void test_links_in_the_way(void) {
@@ -657,6 +684,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/workspace/back/removed", test_removed_file_comes_back);
   g_test_add_func("/workspace/back/went-back", test_content_that_went_back);
   g_test_add_func("/workspace/back/filter", test_filter);
+  g_test_add_func("/workspace/back/filter-leaves-the-owners", test_filter_leaves_the_owners);
   g_test_add_func("/workspace/back/filtered-changes", test_filtered_changes);
   g_test_add_func("/workspace/back/filtered-then-forgotten", test_filtered_then_forgotten);
   g_test_add_func("/workspace/back/links", test_links_in_the_way);
