@@ -108,6 +108,19 @@ static void tell_unknown(Stopped *stopped) {
   execute_outcome_clear(&outcome);
 }
 
+static void tell_withheld(Stopped *stopped) {
+  const ResumeCall *call = stopped->call;
+  ExecuteOutcome outcome;
+  execute_withheld(stopped->run->run, call->tool_call_id, call->arguments, RESUME_WITHHELD_TEXT,
+                   &outcome);
+  stopped->result = execute_outcome_json(stopped->run->run, &outcome);
+  execute_outcome_clear(&outcome);
+}
+
+static gboolean is_to_run(const ResumeCall *call) {
+  return call->remains == REMAINS_AGAIN && !call->withheld;
+}
+
 /* Side by side, as they were; so many at a time. */
 static void run_all(Stopped *all, guint count) {
   GThread *threads[AT_ONCE];
@@ -116,7 +129,7 @@ static void run_all(Stopped *all, guint count) {
     for (guint i = 0; i < some; i++) {
       Stopped *stopped = &all[from + i];
       threads[i] = NULL;
-      if (stopped->call->remains == REMAINS_AGAIN) {
+      if (is_to_run(stopped->call)) {
         threads[i] = g_thread_new("stopped", run_again, stopped);
       }
     }
@@ -125,9 +138,17 @@ static void run_all(Stopped *all, guint count) {
         g_thread_join(threads[i]);
       } else if (all[from + i].call->remains == REMAINS_UNKNOWN) {
         tell_unknown(&all[from + i]);
+      } else if (all[from + i].call->remains == REMAINS_AGAIN) {
+        tell_withheld(&all[from + i]);
       }
     }
   }
+}
+
+/* An approval holds them as they are to be run; they are told as any result is. */
+static JsonObject *arguments_of(const Stopped *stopped) {
+  const Harness *harness = host_harness(stopped->run->host, NULL);
+  return privacy_json(harness->privacy, PRIVACY_RESULT, stopped->call->arguments, FALSE, NULL);
 }
 
 static JsonObject *results_of(const Stopped *all, guint count) {
@@ -136,7 +157,7 @@ static JsonObject *results_of(const Stopped *all, guint count) {
     if (all[i].result) {
       json_add_text(all[i].result, "tool_call_id", all[i].call->tool_call_id);
       json_add_take(all[i].result, "tag", json_object_get(all[i].call->tag));
-      json_add_take(all[i].result, "arguments", json_object_get(all[i].call->arguments));
+      json_add_take(all[i].result, "arguments", arguments_of(&all[i]));
       json_object_array_add(results, all[i].result);
     }
   }
