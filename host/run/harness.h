@@ -15,7 +15,7 @@ typedef struct {
   Policy *policy;             /* NULL: not governed */
   ProviderInstance *instance; /* NULL: no sandbox is configured */
   GPtrArray *guarded;         /* files that no command may write (guarded.h) */
-  Privacy *privacy;           /* with every credential that the configuration, the provider and this process know */
+  Privacy *privacy; /* knows every credential of the configuration, provider and process */
 } Harness;
 
 /* Takes config. registry must outlive it. Errors: CONFIG and the texts of behaviour 1 to 4. */

@@ -49,9 +49,8 @@ typedef struct {
   JsonObject *arguments; /* as they are to be run: edited ones where a person edited them */
   JsonObject *tag;
   Remains remains;
-  char *reported; /* REMAINS_UNKNOWN: how the command is known to have ended; NULL */
-  gboolean
-      withheld; /* something was taken out of the arguments before they were recorded: they cannot be run */
+  char *reported;    /* REMAINS_UNKNOWN: how the command is known to have ended; NULL */
+  gboolean withheld; /* something was taken out of the recorded arguments: they cannot be run */
 } ResumeCall;
 
 /* The calls of a run, in order. run is as record_run tells it, approvals as record_approvals does. Returns an owned array
