@@ -85,13 +85,15 @@ static void became_idle(struct keeper *keeper) {
 }
 
 static void hear(struct keeper *keeper, const struct keeper_message *message) {
-  if (keeper->command && message->kind != KEEPER_IDLE) {
-    command_told(keeper->command, message);
-  }
+  void *command = keeper->command;
+  /* First, since a command that is told of its end has a keeper made where none is idle. */
   if (message->kind == KEEPER_IDLE || (message->kind == KEEPER_ENDED && message->idle)) {
     became_idle(keeper);
   } else if (message->kind == KEEPER_ENDED) {
     keeper->command = NULL; /* it stays busy with what the command left behind */
+  }
+  if (command && message->kind != KEEPER_IDLE) {
+    command_told(command, message);
   }
 }
 

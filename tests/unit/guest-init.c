@@ -100,6 +100,20 @@ static void test_stop_all(void) {
   raw_end(&raw);
 }
 
+/* Commands one after the other have the same keeper: none is made in reserve while one is idle. */
+static void test_one_keeper(void) {
+  struct raw raw;
+  if (!raw_begin_as_init(&raw)) {
+    return;
+  }
+  for (uint32_t id = 1; id < 5; id++) {
+    const struct raw_answer *answer =
+        raw_run(&raw, id, "cat /proc/[0-9]*/comm | grep -c sandhost-keeper");
+    g_assert_cmpstr(answer->out->str, ==, "1\n");
+  }
+  raw_end(&raw);
+}
+
 static void test_init_survives(void) {
   struct raw raw;
   if (!raw_begin_as_init(&raw)) {
@@ -165,6 +179,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/guest/init/limit-without-keeper", test_limit_without_keeper);
   g_test_add_func("/guest/init/cancel-spares-others", test_cancel_spares_others);
   g_test_add_func("/guest/init/stop-all", test_stop_all);
+  g_test_add_func("/guest/init/one-keeper", test_one_keeper);
   g_test_add_func("/guest/init/init-survives", test_init_survives);
   g_test_add_func("/guest/init/reaps", test_reaps);
   g_test_add_func("/guest/init/fork-bomb", test_fork_bomb);
