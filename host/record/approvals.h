@@ -44,9 +44,15 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
 gboolean record_end_life(Record *record, const char *run_id, const char *owner, const char *status,
                          const char *reason, GError **error);
 
-/* The same for a run that a budget has ended: failed, with the termination_reason "budget_exhausted". */
-gboolean record_end_exhausted(Record *record, const char *run_id, const char *owner,
-                              const char *reason, GError **error);
+typedef struct {
+  const char *status;
+  const char *reason;      /* NULL: none, as the next */
+  const char *termination; /* "budget_exhausted": a budget has ended it */
+} RecordEnd;
+
+/* The same, with events before it (NULL: none) in the same commit. */
+gboolean record_end_life_after(Record *record, const char *run_id, const char *owner,
+                               JsonObject *events, const RecordEnd *end, GError **error);
 
 /* Whether the owner still holds the run; beat: the heartbeat is renewed then. */
 gboolean record_heartbeat(Record *record, const char *run_id, const char *owner, gboolean beat,

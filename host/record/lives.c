@@ -159,8 +159,8 @@ JsonObject *record_life(Record *record, const char *run_id, GError **error) {
   return g_steal_pointer(&object);
 }
 
-static gboolean end_life(Record *record, const char *run_id, const char *owner, const char *status,
-                         const char *reason, const char *termination, GError **error) {
+gboolean record_end_life_after(Record *record, const char *run_id, const char *owner,
+                               JsonObject *events, const RecordEnd *end, GError **error) {
   g_autoptr(GError) refusal = NULL;
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
@@ -168,8 +168,12 @@ static gboolean end_life(Record *record, const char *run_id, const char *owner, 
   if (code == SQLITE_OK) {
     code = life_check_held(record, run_id, owner, &refusal);
   }
+  if (code == SQLITE_OK && !refusal && events) {
+    code = record_insert_events(record, run_id, events);
+  }
   if (code == SQLITE_OK && !refusal) {
-    code = record_end_within(record, run_id, status, "interrupted", reason, termination);
+    code = record_end_within(record, run_id, end->status, "interrupted", end->reason,
+                             end->termination);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
@@ -180,12 +184,8 @@ static gboolean end_life(Record *record, const char *run_id, const char *owner, 
 
 gboolean record_end_life(Record *record, const char *run_id, const char *owner, const char *status,
                          const char *reason, GError **error) {
-  return end_life(record, run_id, owner, status, reason, NULL, error);
-}
-
-gboolean record_end_exhausted(Record *record, const char *run_id, const char *owner,
-                              const char *reason, GError **error) {
-  return end_life(record, run_id, owner, "failed", reason, "budget_exhausted", error);
+  const RecordEnd end = {.status = status, .reason = reason};
+  return record_end_life_after(record, run_id, owner, NULL, &end, error);
 }
 
 /* ---- Going on ---------------------------------------------------------------------------------------------------- */

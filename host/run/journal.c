@@ -213,3 +213,17 @@ gboolean journal_suspend(Journal *journal, const GPtrArray *approvals, const GPt
   pthread_mutex_unlock(&journal->lock);
   return ok;
 }
+
+gboolean journal_end(Journal *journal, const RecordEnd *end, GError **error) {
+  pthread_mutex_lock(&journal->lock);
+  gboolean pending = json_object_array_length(journal->pending) > 0;
+  gboolean ok = record_end_life_after(journal->record, journal->run_id, journal->owner,
+                                      journal->pending, end, error);
+  if (ok) {
+    drop_pending(journal);
+  } else if (pending) {
+    record_end_life_after(journal->record, journal->run_id, journal->owner, NULL, end, NULL);
+  }
+  pthread_mutex_unlock(&journal->lock);
+  return ok;
+}

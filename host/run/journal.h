@@ -58,4 +58,8 @@ gboolean journal_ask_budget(Journal *journal, const RecordShortage *shortage,
 gboolean journal_suspend(Journal *journal, const GPtrArray *approvals, const GPtrArray *superseded,
                          GError **error);
 
+/* The same, and the run ends. Where what was added cannot be written, the end alone is tried. With a record and an owner
+ * only. */
+gboolean journal_end(Journal *journal, const RecordEnd *end, GError **error);
+
 #endif

@@ -224,15 +224,16 @@ static gboolean end_in_record(Run *run, const char *status, const char *reason, 
       reason ? privacy_text(run->harness->privacy, PRIVACY_TELEMETRY, reason, strlen(reason))
              : NULL;
   g_autofree char *told = clean ? g_string_free(clean, FALSE) : g_strdup(reason);
-  if (exhausted && strcmp(status, "cancelled") != 0 && strcmp(status, "interrupted") != 0) {
-    status = "failed";
-  }
-  status = end_status(run, status);
-  gboolean ok = strcmp(status, "failed") == 0 && exhausted
-                    ? record_end_exhausted(run->record, run->id, run->owner, exhausted, error)
-                    : record_end_life(run->record, run->id, run->owner, status, told, error);
+  gboolean fails =
+      exhausted && strcmp(status, "cancelled") != 0 && strcmp(status, "interrupted") != 0;
+  const RecordEnd end = {.status = fails ? "failed" : end_status(run, status),
+                         .reason = fails ? exhausted : told,
+                         .termination = fails ? "budget_exhausted" : NULL};
+  gboolean ok = journal_end(run->journal, &end, error);
   gboolean holds = run->decided && json_object_array_length(run->decided) > 0;
-  return !ok || !holds || goes_on(status) ? ok : record_forget_sealed(run->record, run->id, error);
+  return !ok || !holds || goes_on(end.status)
+             ? ok
+             : record_forget_sealed(run->record, run->id, error);
 }
 
 gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error) {
@@ -241,10 +242,7 @@ gboolean run_end(Run *take_run, const char *status, const char *reason, GError *
   if (run_is_paused(run)) {
     record_suspended(run);
   }
-  gboolean ok = journal_flush(run->journal, error);
-  if (run->record) {
-    ok = end_in_record(run, status, reason, ok ? error : NULL) && ok;
-  }
+  gboolean ok = !run->record || end_in_record(run, status, reason, error);
   heartbeat_stop(g_steal_pointer(&run->heartbeat));
   run_free(run);
   return ok;

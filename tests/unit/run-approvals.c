@@ -491,6 +491,28 @@ static void test_lapsed_lease(Place *place, gconstpointer unused) {
   g_assert_cmpstr(error->message, ==, "Run " RUN " was ended, or taken over, from outside");
 }
 
+/* The end and what came before it are one commit: both, or neither. */
+static void test_end_with_events(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  const RecordEnd end = {.status = "completed"};
+  g_autoptr(JsonObject) events = json_of("[{\"type\": \"sandbox_session_closed\", \"at\": 1}]");
+  g_autoptr(Record) record = open_record(place->path);
+  begin_life(record, TRUE);
+  g_assert_false(record_end_life_after(record, RUN, "owner_2", events, &end, &error));
+  g_assert_cmpstr(error->message, ==, "Run " RUN " was ended, or taken over, from outside");
+  g_clear_error(&error);
+  g_autoptr(JsonObject) before = read_run(record, RUN);
+  g_assert_cmpuint(json_object_array_length(json_get(before, "events")), ==, 1);
+
+  record_end_life_after(record, RUN, "owner_1", events, &end, &error);
+  g_assert_no_error(error);
+  g_autoptr(JsonObject) run = read_run(record, RUN);
+  g_assert_cmpstr(json_get_text(run, "status"), ==, "completed");
+  g_assert_cmpstr(json_get_text(event_at(run, 1), "type"), ==, "sandbox_session_closed");
+  g_assert_cmpstr(json_get_text(event_at(run, 2), "type"), ==, "run_ended");
+}
+
 static void test_abandoned(Place *place, gconstpointer unused) {
   (void)unused;
   g_autoptr(GError) error = NULL;
@@ -567,6 +589,7 @@ int main(int argc, char **argv) {
   ADD("resume-refusals", test_resume_refusals);
   ADD("no-request", test_no_request);
   ADD("lapsed-lease", test_lapsed_lease);
+  ADD("end-with-events", test_end_with_events);
   ADD("abandoned", test_abandoned);
   g_test_add_func("/run/approvals/remains", test_remains);
   return g_test_run();
