@@ -144,7 +144,8 @@ typedef struct {
  * on. All borrowed. */
 typedef struct {
   JsonObject *request;
-  const char *resume; /* id */
+  const char *resume;   /* id */
+  gboolean unannounced; /* as RunHooks */
 } CliPurpose;
 
 /* Starts a run or goes on with one; installs the signal handlers. FALSE: complained already, *ret_exit is the exit

@@ -162,7 +162,7 @@ static int exec_command(const ExecOptions *options, const char *const *words) {
   }
   g_autofree char *command = command_line_join(words);
   g_autoptr(JsonObject) request = request_of(options, command, timeout);
-  const CliPurpose purpose = {.request = request};
+  const CliPurpose purpose = {.request = request, .unannounced = TRUE};
   if (!cli_run_begin(&run, &options->run, &purpose, !options->json && !options->input, &code)) {
     return code;
   }

@@ -209,6 +209,7 @@ static gboolean begin(CliRun *run, const CliRunOptions *options, const CliPurpos
       .user = run,
       .cancel = run->cancel,
       .request = purpose->request,
+      .unannounced = purpose->unannounced,
   };
   run->run = purpose->resume ? run_resume(run->harness, run->record, purpose->resume, &hooks, error)
                              : run_start(run->harness, run->record, &hooks, error);

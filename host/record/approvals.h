@@ -23,6 +23,9 @@ typedef struct {
   gint64 lease_seconds;
   gint64 keep_days;    /* after its end (record-retention.h); 0: for ever */
   JsonObject *request; /* what begins it again; NULL: it cannot go on in another process */
+  /* The begin is on the disk with the next commit, and not before: one wait for the disk less. Every process sees it at
+   * once. */
+  gboolean lazy;
 } RecordLife;
 
 /* record_begin, and the run's life with it, in one commit. */

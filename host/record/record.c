@@ -271,6 +271,27 @@ gboolean record_begin(Record *record, const char *run_id, const char *trace_id, 
   return record_begin_life(record, run_id, trace_id, header, NULL, error);
 }
 
+/* Whether a commit waits for the disk; outside of a transaction. */
+static int set_waiting(Record *record, gboolean waits) {
+  return sqlite3_exec(record->db,
+                      waits ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", NULL,
+                      NULL, NULL);
+}
+
+/* With the lock; one transaction. */
+static int begin_with_life(Record *record, const char *run_id, const char *trace_id,
+                           const char *header, const RecordLife *life, const Row *row) {
+  int code = record_run_statement(record, STATEMENT_BEGIN);
+  if (code != SQLITE_OK) {
+    return code;
+  }
+  code = begin_run(record, run_id, trace_id, header, life ? life->keep_days : 0, row);
+  if (code == SQLITE_OK && life) {
+    code = record_insert_life(record, run_id, life, row->at);
+  }
+  return record_settle(record, code);
+}
+
 gboolean record_begin_life(Record *record, const char *run_id, const char *trace_id,
                            JsonObject *header, const RecordLife *life, GError **error) {
   g_autofree char *owned = NULL;
@@ -281,14 +302,15 @@ gboolean record_begin_life(Record *record, const char *run_id, const char *trace
   if (!row) {
     return FALSE;
   }
+  gboolean lazy = life && life->lazy;
   pthread_mutex_lock(&record->lock);
-  int code = record_run_statement(record, STATEMENT_BEGIN);
+  int code = lazy ? set_waiting(record, FALSE) : SQLITE_OK;
   if (code == SQLITE_OK) {
-    code = begin_run(record, run_id, trace_id, text, life ? life->keep_days : 0, row);
-    if (code == SQLITE_OK && life) {
-      code = record_insert_life(record, run_id, life, row->at);
-    }
-    code = record_settle(record, code);
+    code = begin_with_life(record, run_id, trace_id, text, life, row);
+  }
+  if (lazy) {
+    int restored = set_waiting(record, TRUE);
+    code = code == SQLITE_OK ? restored : code;
   }
   gboolean ok = code == SQLITE_OK || record_fail(record, "write", code, error);
   pthread_mutex_unlock(&record->lock);

@@ -100,7 +100,8 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
     const RecordLife life = {.owner = owner,
                              .lease_seconds = lease_of(harness),
                              .keep_days = retention_days(harness->config),
-                             .request = request};
+                             .request = request,
+                             .lazy = hooks->unannounced};
     if (!record_begin_life(record, id, trace_id, header, &life, error)) {
       return NULL;
     }

@@ -23,6 +23,8 @@ typedef struct {
   /* What begins this run again in another process, as resume.h says; borrowed while run_start runs. Then a run whose
    * answer is NULL pauses at an ask, to be decided and resumed later. NULL: an ask that nobody answers is refused. */
   JsonObject *request;
+  /* Nobody is told of the run before its first step: its begin reaches the disk with what is written before that step. */
+  gboolean unannounced;
 } RunHooks;
 
 /* Begins a run and its row in the record (NULL: nothing is recorded). harness and record must outlive it; hooks is

@@ -6,7 +6,7 @@
 #include "governance/gate.h"
 #include "governance/requests.h"
 #include "record-fixture.h"
-#include "record/approvals.h"
+#include "record/record-private.h"
 #include "run/resume.h"
 
 #define RUN "run_00000000000000000000000000000001"
@@ -513,6 +513,27 @@ static void test_end_with_events(Place *place, gconstpointer unused) {
   g_assert_cmpstr(json_get_text(event_at(run, 2), "type"), ==, "run_ended");
 }
 
+/* A begin that does not wait for the disk is there for everybody, and what comes after it waits again. */
+static void test_lazy_begin(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) header = json_of("{\"agent_name\": \"a\"}");
+  g_autoptr(Record) record = open_record(place->path);
+  g_autoptr(Record) other = open_record(place->path);
+  const RecordLife life = {.owner = "owner_1", .lease_seconds = 60, .lazy = TRUE};
+  record_begin_life(record, RUN, "trace_1", header, &life, &error);
+  g_assert_no_error(error);
+  g_autoptr(JsonObject) run = read_run(other, RUN);
+  g_assert_cmpstr(json_get_text(run, "status"), ==, "running");
+
+  sqlite3_stmt *statement = NULL;
+  g_assert_cmpint(sqlite3_prepare_v2(record->db, "PRAGMA synchronous", -1, &statement, NULL), ==,
+                  SQLITE_OK);
+  g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
+  g_assert_cmpint(sqlite3_column_int(statement, 0), ==, 2); /* FULL */
+  sqlite3_finalize(statement);
+}
+
 static void test_abandoned(Place *place, gconstpointer unused) {
   (void)unused;
   g_autoptr(GError) error = NULL;
@@ -590,6 +611,7 @@ int main(int argc, char **argv) {
   ADD("no-request", test_no_request);
   ADD("lapsed-lease", test_lapsed_lease);
   ADD("end-with-events", test_end_with_events);
+  ADD("lazy-begin", test_lazy_begin);
   ADD("abandoned", test_abandoned);
   g_test_add_func("/run/approvals/remains", test_remains);
   return g_test_run();
