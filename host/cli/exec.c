@@ -134,6 +134,7 @@ static int exec_in(CliRun *run, const ExecOptions *options, const char *command,
       .output = options->json ? NULL : show_output,
       .input = options->input ? take_input : NULL,
       .input_fd = options->input ? input_fd : NULL,
+      .last = TRUE,
   };
   ExecuteOutcome outcome;
   execute_run(run->run, &call, &outcome);

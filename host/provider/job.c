@@ -242,11 +242,19 @@ static void remember_lost(Job *job) {
   }
 }
 
-gboolean job_run(Job *job, GError **error) {
+void job_start(Job *job) {
   g_atomic_int_inc(&job->refs);
   if (!worker_run(job_main, job)) {
     job_main(job); /* no thread is to be had: better here than not at all */
   }
+}
+
+gboolean job_run(Job *job, GError **error) {
+  job_start(job);
+  return job_finish(job, error);
+}
+
+gboolean job_finish(Job *job, GError **error) {
   wait_for(job);
   if (!leave(job)) {
     return fail_abandoned(job, error);

@@ -91,6 +91,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_unref)
 /* Runs it. FALSE with *error: it failed, or did not come back. What it told can be asked with
  * call_reported(&job->call, ...) where job_came_back. */
 gboolean job_run(Job *job, GError **error);
+/* The same in two: what is begun must be finished. */
+void job_start(Job *job);
+gboolean job_finish(Job *job, GError **error);
 gboolean job_came_back(Job *job);
 
 /* Memory that lives as long as the job; never NULL. */

@@ -32,9 +32,10 @@ struct ProviderInstance {
 struct Sandbox {
   gint refs; /* the creator's, one per running job */
   ProviderInstance *instance;
-  struct sandhost_sandbox *theirs;
-  Level level;         /* SANDHOST_THREADS_SANDBOX */
-  gboolean terminated; /* terminate was called; set by its worker */
+  struct sandhost_sandbox *theirs; /* NULL: released */
+  struct Job *ending;              /* terminate, begun early; NULL */
+  Level level;                     /* SANDHOST_THREADS_SANDBOX */
+  gboolean terminated;             /* terminate was called; set by its worker */
   guint absent; /* atomic: SLOT_* bits of the slots that this sandbox turned out not to have */
   pthread_mutex_t lock; /* guards lost */
   char *lost;           /* once set it stays; "" where no reason was told */

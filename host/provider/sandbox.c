@@ -18,6 +18,17 @@ static gint32 invoke_terminate(Job *job) {
   return job->provider->table.terminate(&job->call, job->sandbox->theirs);
 }
 
+/* The same, and release with it where nobody else has the handle: one call in place of two. */
+static gint32 invoke_end(Job *job) {
+  Sandbox *sandbox = job->sandbox;
+  gint32 status = invoke_terminate(job);
+  if (g_atomic_int_get(&sandbox->refs) == 2) { /* the one who ends it, and this job */
+    job->provider->table.release(sandbox->theirs);
+    sandbox->theirs = NULL;
+  }
+  return status;
+}
+
 /* For a handle that nobody holds any more: what is left of the plugin's sandbox. */
 static gint32 invoke_release(Job *job) {
   job->provider->table.release(job->ret_sandbox);
@@ -45,7 +56,9 @@ void sandbox_unref(Sandbox *sandbox) {
   if (!sandbox || !g_atomic_int_dec_and_test(&sandbox->refs)) {
     return;
   }
-  give_back(sandbox->instance, sandbox->theirs, g_atomic_int_get(&sandbox->terminated));
+  if (sandbox->theirs) {
+    give_back(sandbox->instance, sandbox->theirs, g_atomic_int_get(&sandbox->terminated));
+  }
   provider_instance_unref(sandbox->instance);
   level_clear(&sandbox->level);
   pthread_mutex_destroy(&sandbox->lock);
@@ -239,16 +252,31 @@ Sandbox *sandbox_attach(ProviderInstance *instance, const char *ref, const char 
   return sandbox;
 }
 
+static Job *start_end(Sandbox *sandbox, gint32 (*invoke)(Job *job)) {
+  const CallScope scope = {.deadline = clock_deadline(END_DEADLINE)};
+  Job *job = job_new("terminate", &scope, sandbox->instance->provider, sandbox->instance, sandbox,
+                     sandbox->instance->tests);
+  job->invoke = invoke;
+  job_start(job);
+  return job;
+}
+
+void sandbox_end_begin(Sandbox *sandbox) {
+  if (!sandbox->ending) {
+    sandbox->ending = start_end(sandbox, invoke_terminate);
+  }
+}
+
 gboolean sandbox_end(Sandbox *take_sandbox, GError **error) {
   Sandbox *sandbox = take_sandbox;
   if (!sandbox) {
     return TRUE;
   }
-  const CallScope scope = {.deadline = clock_deadline(END_DEADLINE)};
-  Job *job = job_new("terminate", &scope, sandbox->instance->provider, sandbox->instance, sandbox,
-                     sandbox->instance->tests);
-  job->invoke = invoke_terminate;
-  gboolean ok = job_run(job, error);
+  Job *job = g_steal_pointer(&sandbox->ending);
+  if (!job) {
+    job = start_end(sandbox, invoke_end);
+  }
+  gboolean ok = job_finish(job, error);
   job_unref(job);
   sandbox_unref(sandbox);
   return ok;

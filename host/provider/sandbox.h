@@ -77,6 +77,8 @@ Sandbox *sandbox_create(ProviderInstance *instance, const Manifest *manifest, co
 /* terminate with a deadline of its own (30 s), then release. *error tells when terminate failed; the handle is
  * gone all the same. NULL sandbox: nothing. Waits for no running call: the caller has none. */
 gboolean sandbox_end(Sandbox *take_sandbox, GError **error);
+/* Begins the terminate that sandbox_end then waits for. No other call on the sandbox is made in between. */
+void sandbox_end_begin(Sandbox *sandbox);
 
 /* attach: adopts a living sandbox by its ref; what it holds is in working_dir. PROVIDER_ERROR NOT_FOUND when it is
  * gone, UNSUPPORTED when the provider cannot. Ends through sandbox_end as any other. */

@@ -406,6 +406,9 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
   hide(run, &ret_outcome->observation);
   hide(run, &ret_outcome->sync);
 
+  if (request->last && call.session) {
+    sandbox_end_begin(call.session->sandbox); /* whoever lets go of the session waits for it */
+  }
   g_autoptr(GError) unrecorded = NULL;
   if (!journal_flush(run->journal, &unrecorded) && ran) {
     json_add_text(ret_outcome->observation, "record_error", unrecorded->message);

@@ -28,6 +28,8 @@ typedef struct {
   /* stdin, as sandhost_observer has it; NULL: it is empty. */
   gint64 (*input)(void *user, void *buffer, gsize length);
   gint32 (*input_fd)(void *user);
+  /* No other call of this run is under way or follows: the sandbox is ended while the result is written down. */
+  gboolean last;
 } ExecuteCall;
 
 /* How a call ended, for a door that must turn it into an exit code. */

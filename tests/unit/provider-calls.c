@@ -84,6 +84,17 @@ static void test_close_before_end(void) {
   log_end(log);
 }
 
+/* An end that is begun early is the same end, once. */
+static void test_end_begun_early(void) {
+  char *log = log_new();
+  Zoo zoo = zoo_open("good");
+  sandbox_end_begin(zoo.sandbox);
+  sandbox_end_begin(zoo.sandbox);
+  zoo_close(&zoo);
+  assert_log(log, "open\ncreate\nterminate\nrelease\nclose\n");
+  log_end(log);
+}
+
 static void test_output_limit(void) {
   Zoo zoo = zoo_open("good");
   const CallScope scope = scope_of(10 * CLOCK_SECOND);
@@ -351,6 +362,7 @@ int main(int argc, char **argv) {
   TEST("facts-of-create", test_facts_of_create);
   TEST("progress", test_progress);
   TEST("order-of-life", test_order_of_life);
+  TEST("end-begun-early", test_end_begun_early);
   TEST("close-before-end", test_close_before_end);
   TEST("output-limit", test_output_limit);
   TEST("observer-stops", test_observer_stops);
