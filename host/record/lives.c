@@ -71,6 +71,7 @@ gboolean record_heartbeat(Record *record, const char *run_id, const char *owner,
     }
   }
   gboolean ok = code == SQLITE_OK || record_fail(record, "write", code, error);
+  record_tidy(record);
   pthread_mutex_unlock(&record->lock);
   if (ok) {
     *ret_held = held;

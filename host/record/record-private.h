@@ -61,6 +61,8 @@ struct Record {
   sqlite3 *db;
   sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first needed, then kept */
   gint64 patience;                           /* until when a lock is waited for; clock_now */
+  int log_pages;                             /* of the write-ahead log, as of our last commit */
+  guint64 commits;                           /* of ours */
 };
 
 /* Functions that return an int return an SQLite code, SQLITE_OK when all is well. */
@@ -76,6 +78,8 @@ sqlite3_stmt *record_statement(Record *record, StatementId id, int *ret_code);
 void record_done(sqlite3_stmt *statement);
 /* Steps once and gives the statement back: for those without results. */
 int record_finish(sqlite3_stmt *statement);
+/* Moves a log that is full into the file, without waiting for anybody. With the lock. */
+void record_tidy(Record *record);
 /* A statement without parameters and results. */
 int record_run_statement(Record *record, StatementId id);
 /* Ends the transaction: with what was done when code is SQLITE_OK, else without a trace. Returns
