@@ -14,7 +14,9 @@
 
 #include "base/clock.h"
 #include "floors.h"
+#include "governance-bench.h"
 #include "ratio.h"
+#include "record-bench.h"
 #include "record/record.h"
 #include "run/execute.h"
 
@@ -492,9 +494,11 @@ int main(int argc, char **argv) {
   print_memory(); /* first: a child's peak counts what this process held when it was started */
   ratio_print_head("bubblewrap", "floor ms");
   bench_commands();
+  bench_record(folder, rounds);
   bench_workspace();
   bench_sessions();
   bench_runtime(&beside);
+  bench_governance();
   beside_clear(&beside);
   g_autofree char *clean = g_strdup_printf("rm -rf '%s'", scratch);
   return system(clean) == 0 ? 0 : 1;
