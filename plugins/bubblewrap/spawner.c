@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 
 struct job {
@@ -11,7 +12,7 @@ struct job {
   const struct guest_spawn_options *options;
   struct guest_process process; /* result, with the next */
   int error;
-  gboolean done;
+  sem_t done; /* one for each: many callers at once do not wake each other */
   struct job *next;
 };
 
@@ -19,7 +20,6 @@ struct Spawner {
   pthread_t thread;
   pthread_mutex_t lock; /* guards all below; nothing else is taken under it */
   pthread_cond_t work;
-  pthread_cond_t done;
   struct job *first;
   struct job *last;
   gboolean stopping;
@@ -44,9 +44,8 @@ static void *spawner_main(void *data) {
     spawner->first = job->next;
     pthread_mutex_unlock(&spawner->lock);
     run_job(job);
+    sem_post(&job->done); /* the job is its caller's again */
     pthread_mutex_lock(&spawner->lock);
-    job->done = TRUE;
-    pthread_cond_broadcast(&spawner->done);
   }
   pthread_mutex_unlock(&spawner->lock);
   return NULL;
@@ -56,7 +55,6 @@ Spawner *spawner_new(void) {
   Spawner *spawner = g_new0(Spawner, 1);
   pthread_mutex_init(&spawner->lock, NULL);
   pthread_cond_init(&spawner->work, NULL);
-  pthread_cond_init(&spawner->done, NULL);
   /* The program's signals are for its own threads. */
   sigset_t all;
   sigset_t old;
@@ -82,7 +80,6 @@ void spawner_free(Spawner *spawner) {
   pthread_mutex_unlock(&spawner->lock);
   pthread_join(spawner->thread, NULL);
   pthread_cond_destroy(&spawner->work);
-  pthread_cond_destroy(&spawner->done);
   pthread_mutex_destroy(&spawner->lock);
   g_free(spawner);
 }
@@ -91,6 +88,7 @@ int spawner_spawn(Spawner *spawner, const char *const argv[],
                   const struct guest_spawn_options *options, struct guest_process *ret_process) {
   /* It may lie on the stack: this function stays until the job is done. */
   struct job job = {.argv = argv, .options = options};
+  sem_init(&job.done, 0, 0);
   pthread_mutex_lock(&spawner->lock);
   if (spawner->first) {
     spawner->last->next = &job; // cppcheck-suppress autoVariables
@@ -98,11 +96,11 @@ int spawner_spawn(Spawner *spawner, const char *const argv[],
     spawner->first = &job; // cppcheck-suppress autoVariables
   }
   spawner->last = &job; // cppcheck-suppress autoVariables
-  pthread_cond_signal(&spawner->work);
-  while (!job.done) {
-    pthread_cond_wait(&spawner->done, &spawner->lock);
-  }
   pthread_mutex_unlock(&spawner->lock);
+  pthread_cond_signal(&spawner->work); /* not under the lock, which it would wake up to wait for */
+  while (sem_wait(&job.done) < 0) {    /* a signal */
+  }
+  sem_destroy(&job.done);
   if (job.error == 0) {
     *ret_process = job.process;
   }
