@@ -58,12 +58,51 @@ static void give_memory(Job *job) {
   pthread_mutex_unlock(&idle.lock);
 }
 
+/* ---- What a caller sleeps on ------------------------------------------------------------------------------ */
+
+/* It is rung when the worker has let go of every lock, or the caller would wake up to wait for one; the job may be gone
+ * by then, so it has a life of its own. */
+struct Bell {
+  gint refs;
+  int fd; /* -1: there is none to be had, and the caller looks now and then */
+};
+
+static Bell *bell_new(void) {
+  Bell *bell = g_new0(Bell, 1);
+  bell->refs = 1;
+  bell->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return bell;
+}
+
+static Bell *bell_ref(Bell *bell) {
+  g_atomic_int_inc(&bell->refs);
+  return bell;
+}
+
+static void bell_unref(Bell *bell) {
+  if (g_atomic_int_dec_and_test(&bell->refs)) {
+    if (bell->fd >= 0) {
+      close(bell->fd);
+    }
+    g_free(bell);
+  }
+}
+
+/* Takes the reference. */
+static void bell_ring(Bell *take_bell) {
+  if (take_bell->fd >= 0) {
+    eventfd_write(take_bell->fd, 1); /* cannot overflow */
+  }
+  bell_unref(take_bell);
+}
+
+/* ---- Life --------------------------------------------------------------------------------------------------- */
+
 /* Everything but the call, of memory that is taken into use; with the gate, since a late stream may look. */
 static void reset(Job *job) {
   pthread_mutex_lock(&job->call.gate);
   gsize head = offsetof(Job, operation);
   memset((char *)job + head, 0, sizeof *job - head);
-  job->done_fd = -1;
   pthread_mutex_unlock(&job->call.gate);
 }
 
@@ -84,8 +123,7 @@ Job *job_new(const char *operation, const CallScope *scope, Provider *provider,
   }
   job->level = provider_level(provider, instance, sandbox);
   job->arena = g_ptr_array_new_with_free_func(g_free);
-  /* Without a descriptor the caller looks now and then. */
-  job->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  job->bell = bell_new();
   call_begin(&job->call, scope, tests);
   return job;
 }
@@ -95,9 +133,7 @@ void job_unref(Job *job) {
     return;
   }
   call_end(&job->call);
-  if (job->done_fd >= 0) {
-    close(job->done_fd);
-  }
+  bell_unref(job->bell);
   g_ptr_array_unref(job->arena);
   Sandbox *sandbox = job->sandbox;
   ProviderInstance *instance = job->instance;
@@ -152,13 +188,13 @@ static void job_main(void *argument) {
   if (job->inside) {
     level_leave(job->level);
   }
-  if (!abandoned && job->done_fd >= 0) {
-    eventfd_write(job->done_fd, 1); /* cannot overflow */
-  }
+  Bell *bell = abandoned ? NULL : bell_ref(job->bell);
   pthread_mutex_unlock(&job->call.lock);
   /* A caller that waits has the job from here on, this worker's reference included: what ends with it ends in the
    * caller's thread. */
-  if (abandoned) {
+  if (bell) {
+    bell_ring(bell);
+  } else {
     if (job->orphaned) {
       job->orphaned(job);
     }
@@ -177,11 +213,11 @@ gboolean job_came_back(Job *job) {
 
 static void sleep_until(Job *job, int cancel, gint64 until) {
   struct pollfd fds[] = {
-      {.fd = job->done_fd, .events = POLLIN},
+      {.fd = job->bell->fd, .events = POLLIN},
       {.fd = cancel, .events = POLLIN},
   };
   gint64 left = until == G_MAXINT64 ? G_MAXINT64 : MAX(until - clock_now(), 0);
-  if (job->done_fd < 0) {
+  if (job->bell->fd < 0) {
     left = MIN(left, 5 * CLOCK_MILLISECOND);
   }
   const struct timespec timeout = {

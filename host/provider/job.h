@@ -15,6 +15,7 @@
 /* The contract's two seconds for cleaning up, and one for a loaded machine. */
 #define CONTRACT_GRACE (3 * CLOCK_SECOND)
 
+typedef struct Bell Bell;
 typedef struct Job Job;
 struct Job {
   struct sandhost_call call; /* first: a call is a job */
@@ -76,7 +77,7 @@ struct Job {
 
   /* ---- Kept by job.c ---- */
   gint refs; /* the caller's and the worker's */
-  int done_fd;
+  Bell *bell;
   gboolean inside, done, abandoned; /* call.lock */
   GPtrArray *arena;
   Job *next_idle;

@@ -81,10 +81,12 @@ gboolean worker_run(void (*function)(void *argument), void *argument) {
     pool.idle = worker->next;
     worker->function = function;
     worker->argument = argument;
-    pthread_cond_signal(&worker->wake);
   } else {
     ok = start_worker(function, argument);
   }
   pthread_mutex_unlock(&pool.lock);
+  if (worker) {
+    pthread_cond_signal(&worker->wake); /* not under the lock, which it would wake up to wait for */
+  }
   return ok;
 }
