@@ -78,6 +78,8 @@ sqlite3_stmt *record_statement(Record *record, StatementId id, int *ret_code);
 void record_done(sqlite3_stmt *statement);
 /* Steps once and gives the statement back: for those without results. */
 int record_finish(sqlite3_stmt *statement);
+/* record-log.c. From here on commits look after the log. */
+void record_log_watch(Record *record);
 /* Moves a log that is full into the file, without waiting for anybody. With the lock. */
 void record_tidy(Record *record);
 /* A statement without parameters and results. */

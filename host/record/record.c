@@ -425,43 +425,12 @@ static gboolean make_file(const char *path, GError **error) {
   return TRUE;
 }
 
-/* A short run would pay for a checkpoint and for removing the log each time it ends; both wait for a log of so many
- * pages, which is small, since the next process reads it whole. A checkpoint waits for the disk three times, so a run
- * of many commands has it between them, at its heartbeat, or when the log is long. It must be followed by a commit of
- * the same process: another would not know that the log may begin anew. */
-#define LOG_FULL 128
-#define LOG_LONG 1024
-/* So many commits make a short run. */
-#define SHORT_RUN 8
-
-/* With the lock. What cannot be moved now, because somebody reads, is tried again. */
-static void tidy(Record *record, int most) {
-  if (record->log_pages >= most) {
-    record->log_pages = 0;
-    sqlite3_wal_checkpoint_v2(record->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-  }
-}
-
-static int note_log(void *user, sqlite3 *db, const char *name, int pages) {
-  Record *record = user;
-  (void)db;
-  (void)name;
-  record->log_pages = pages;
-  record->commits++;
-  tidy(record, record->commits <= SHORT_RUN ? LOG_FULL : LOG_LONG);
-  return SQLITE_OK;
-}
-
-void record_tidy(Record *record) {
-  tidy(record, LOG_FULL);
-}
-
 /* The file may come from anywhere: nothing in it is run. */
 static void configure(Record *record) {
   sqlite3 *db = record->db;
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
   sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-  sqlite3_wal_hook(db, note_log, record);
+  record_log_watch(record);
   sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
