@@ -214,16 +214,26 @@ gboolean journal_suspend(Journal *journal, const GPtrArray *approvals, const GPt
   return ok;
 }
 
-gboolean journal_end(Journal *journal, const RecordEnd *end, GError **error) {
+static gboolean owes(Journal *journal) {
   pthread_mutex_lock(&journal->lock);
-  gboolean pending = json_object_array_length(journal->pending) > 0;
-  gboolean ok = record_end_life_after(journal->record, journal->run_id, journal->owner,
-                                      journal->pending, end, error);
-  if (ok) {
+  g_autoptr(GArray) charges = charges_of(journal, NULL);
+  gboolean any = charges->len > 0 || journal->settlements->len > 0;
+  pthread_mutex_unlock(&journal->lock);
+  return any;
+}
+
+gboolean journal_end(Journal *journal, const RecordEnd *end, GError **error) {
+  gboolean ok = !owes(journal) || journal_flush(journal, error);
+  pthread_mutex_lock(&journal->lock);
+  JsonObject *events =
+      ok && json_object_array_length(journal->pending) > 0 ? journal->pending : NULL;
+  gboolean ended = record_end_life_after(journal->record, journal->run_id, journal->owner, events,
+                                         end, ok ? error : NULL);
+  if (ended && events) {
     drop_pending(journal);
-  } else if (pending) {
+  } else if (events) {
     record_end_life_after(journal->record, journal->run_id, journal->owner, NULL, end, NULL);
   }
   pthread_mutex_unlock(&journal->lock);
-  return ok;
+  return ok && ended;
 }
