@@ -232,9 +232,8 @@ static gboolean end_in_record(Run *run, const char *status, const char *reason, 
                          .termination = fails ? "budget_exhausted" : NULL};
   gboolean ok = journal_end(run->journal, &end, error);
   gboolean holds = run->decided && json_object_array_length(run->decided) > 0;
-  return !ok || !holds || goes_on(end.status)
-             ? ok
-             : record_forget_sealed(run->record, run->id, error);
+  return !ok || !holds || goes_on(end.status) ? ok
+                                              : record_forget_sealed(run->record, run->id, error);
 }
 
 gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error) {
