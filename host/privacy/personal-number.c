@@ -215,11 +215,13 @@ static gboolean passes_luhn(const Number *number, guint count) {
   return varies && sum % 10 == 0;
 }
 
-/* Milliseconds, microseconds or nanoseconds since 1970, in this half of the century. */
+/* Milliseconds, microseconds or nanoseconds since 1970, from 2014 to 2040: then the numbers of cards begin. */
 static gboolean is_time(const Number *number, gsize digits) {
-  guint two = (guint)(number->data[number->groups[0].start] - '0') * 10 +
-              number->data[number->groups[0].start + 1] - '0';
-  return (digits == 13 || digits == 16 || digits == 19) && two >= 14 && two <= 25;
+  guint four = 0;
+  for (gsize i = 0; i < 4; i++) {
+    four = four * 10 + number->data[number->groups[0].start + i] - '0';
+  }
+  return (digits == 13 || digits == 16 || digits == 19) && four >= 1400 && four < 2221;
 }
 
 static gboolean is_card(const Number *number, guint count) {

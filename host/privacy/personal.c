@@ -10,6 +10,7 @@
 #define MOST_LOCAL 64u
 #define MOST_DOMAIN 253u
 #define MOST_TOP 24u
+#define LEAST_NUMBERED 3u /* digits of a domain's name; a version has fewer */
 
 guint personal_category(const char *name) {
   static const char *const NAMES[] = {"email", "phone", "ssn", "credit_card"};
@@ -66,13 +67,18 @@ static gsize domain_end(const guint8 *data, gsize length, gsize at) {
   return end;
 }
 
-/* icon@2x.png and package@1.0.tgz are names of files. */
+/* icon@2x.png, package@1.0.tgz and package@18.js are names of files; 163.com has the mail of millions. The domain has a
+ * dot, and letters behind it. */
 static gboolean is_file_like(const guint8 *domain, gsize length) {
   gsize i = 0;
   while (i < length && g_ascii_isdigit(domain[i])) {
     i++;
   }
-  return i > 0 && i < length && (domain[i] == '.' || (domain[i] == 'x' && domain[i + 1] == '.'));
+  if (i == 0 || i == length) {
+    return FALSE;
+  }
+  return domain[i] == '.' ? i < LEAST_NUMBERED || g_ascii_isdigit(domain[i + 1])
+                          : domain[i] == 'x' && domain[i + 1] == '.';
 }
 
 /* user@host:path, as ssh, scp and git write it. */
