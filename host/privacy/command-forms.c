@@ -24,25 +24,46 @@ static gsize skip_spaces(const char *text, gsize at) {
   return at + strspn(text + at, " \t");
 }
 
+/* A word ends at what a shell parts words with, unless a backslash stands before it; "\\n" is an end of a line. */
 static gsize word_end(const char *text, gsize at) {
-  return at + strcspn(text + at, " \t\r\n\f\v;|&<>()'\"`\\");
+  for (;;) {
+    at += strcspn(text + at, " \t\r\n\f\v;|&<>()'\"`\\");
+    if (text[at] != '\\' || !text[at + 1] || strchr("nrt\"", text[at + 1])) {
+      return at;
+    }
+    at += 2;
+  }
 }
 
-/* What stands at at: in quotes up to the same quote, else a word. FALSE: nothing, or it comes from elsewhere. */
-static gboolean take_value(const char *text, gsize at, Value *ret_value) {
-  char quote =
-      text[at] == '\\' && text[at + 1] == '"' ? '\\' : text[at]; /* JSON in double quotes */
-  if (quote == '"' || quote == '\'') {
-    ret_value->start = at + 1;
-    const char *end = strchr(text + at + 1, quote);
-    ret_value->end = end ? (gsize)(end - text) : strlen(text);
-  } else {
-    ret_value->start = quote == '\\' ? at + 2 : at;
-    ret_value->end = word_end(text, ret_value->start);
+/* The end of a text in quotes: the next such quote, without a backslash before it where that counts. */
+static gsize quoted_end(const char *text, gsize at, char quote, gboolean escapes) {
+  while (text[at] && text[at] != quote) {
+    at += escapes && text[at] == '\\' && text[at + 1] ? 2 : 1;
   }
-  return ret_value->end > ret_value->start && text[ret_value->start] != '$' &&
-         text[ret_value->start] != '`' &&
-         !g_str_has_prefix(text + ret_value->start, CREDENTIAL_MARKER);
+  return at;
+}
+
+/* JSON in double quotes: \"VALUE\" */
+static gsize json_end(const char *text, gsize at) {
+  const char *end = strstr(text + at, "\\\"");
+  return end ? (gsize)(end - text) : strlen(text);
+}
+
+/* What stands at at: in quotes, else a word. FALSE: nothing, or it comes from elsewhere, which it cannot between single
+ * quotes. */
+static gboolean take_value(const char *text, gsize at, Value *ret_value) {
+  gboolean escapes = text[at] == '"' || (text[at] == '$' && text[at + 1] == '\'');
+  at += text[at] == '$' && escapes ? 1 : 0;
+  char quote = text[at];
+  gboolean json = quote == '\\' && text[at + 1] == '"';
+  gboolean quoted = quote == '"' || quote == '\'';
+  gsize start = at + (json ? 2 : quoted ? 1 : 0);
+  gsize end = json     ? json_end(text, start)
+              : quoted ? quoted_end(text, start, quote, escapes)
+                       : word_end(text, start);
+  *ret_value = (Value){.start = start, .end = end};
+  gboolean elsewhere = quote != '\'' && (text[start] == '$' || text[start] == '`');
+  return end > start && !elsewhere && !g_str_has_prefix(text + start, CREDENTIAL_MARKER);
 }
 
 /* "Bearer", "Basic", "token" and such stand before the value of a header. */

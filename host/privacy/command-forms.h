@@ -10,7 +10,8 @@
  *   --api-key=VALUE  --api-key VALUE  TOKEN=VALUE  "password": "VALUE"  X-Api-Key: VALUE
  *   Authorization: SCHEME VALUE   Bearer VALUE   scheme://user:VALUE@host
  *
- * A value that is taken from elsewhere ($TOKEN, $(cat key)) is left as it is. NULL: there is none. Returns owned. */
+ * A value that is taken from elsewhere ($TOKEN, $(cat key)) is left as it is; between single quotes none is. NULL: there
+ * is none. Returns owned. */
 char *command_forms_redact(const char *command);
 
 #endif

@@ -44,6 +44,14 @@ static void test_forms(void) {
   check_command("git clone https://me:abc@host/x", "git clone https://me:" M "@host/x");
   check_command("A_TOKEN=x B_TOKEN=y", "A_TOKEN=" M " B_TOKEN=" M);
   check_command("TOKEN='never closed", "TOKEN='" M);
+  check_command("PASSWORD='$ecret' run", "PASSWORD='" M "' run");
+  check_command("PASSWORD=$'s\\'e\\x41' run", "PASSWORD=$'" M "' run");
+  check_command("PASSWORD=\"a\\\"b\" run", "PASSWORD=\"" M "\" run");
+  check_command("PASSWORD=a\\$b\\ c run", "PASSWORD=" M " run");
+  check_command("curl -d '{\"password\": \"a\\\"b\"}'", "curl -d '{\"password\": \"" M "\"}'");
+  check_command("curl -d \"{\\\"password\\\": \\\"a b\\\"}\"",
+                "curl -d \"{\\\"password\\\": \\\"" M "\\\"}\"");
+  check_command("printf 'TOKEN=abc\\nMODE=fast\\n'", "printf 'TOKEN=" M "\\nMODE=fast\\n'");
   static const char *const KEPT[] = {
       "TOKEN=$TOKEN make",
       "TOKEN=$(cat key) make",
