@@ -66,7 +66,8 @@ typedef struct {
 
 /* All of it or nothing. Where a budget has no room: BUDGET_EXCEEDED, *ret_shortage is set, and the approvals are as they
  * were. Of several limits without room one that ends the run comes first. Counters that pass warn_at for the first time
- * add the event budget_warning. */
+ * add the event budget_warning when they are next charged by RECORD_SPEND or RECORD_OWE (0 will do), since a settlement
+ * does not know the limit. */
 gboolean record_step(Record *record, const char *run_id, const char *owner, const RecordStep *step,
                      RecordShortage *ret_shortage, GError **error);
 

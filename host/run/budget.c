@@ -215,9 +215,13 @@ gboolean run_charge(Run *run, RunCharge how, BudgetMeter meter, gint64 amount, c
 }
 
 gboolean run_settle(Run *run, const char *hold, BudgetMeter meter, gint64 amount, GError **error) {
+  RecordShortage unused = {0};
+  g_autoptr(GArray) charges = charges_new();
+  const JournalStep step = {.charges = charges};
   count_cost(run, meter, amount);
   journal_settle(run->journal, hold, amount);
-  return journal_flush(run->journal, error);
+  metering_add(run->metering, RECORD_OWE, meter, 0, NULL, charges); /* a settlement does not warn */
+  return journal_step(run->journal, &step, &unused, error);
 }
 
 JsonObject *run_waiting_budgets(Run *run) {

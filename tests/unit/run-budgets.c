@@ -221,6 +221,24 @@ static void test_cost(void) {
   check_end(&place, "awaiting_budget", 0);
 }
 
+/* What was held is spent when it is settled, which is when somebody may want to know. */
+static void test_settled_cost_warns(void) {
+  g_autoptr(GError) error = NULL;
+  Place place = place_open(ONE_LIMIT("agent", "model_cost_usd", "0.3", "pause"), ALLOW, TRUE);
+  for (int i = 0; i < 2; i++) {
+    g_autofree char *hold = NULL;
+    charge(&place, RUN_HOLD, BUDGET_MODEL_COST_USD, 140000, &hold, NULL);
+    run_settle(place.run, hold, BUDGET_MODEL_COST_USD, 130000, &error);
+    g_assert_no_error(error);
+  }
+  g_autoptr(JsonObject) run = end_run(&place);
+  g_autofree char *events = json_text(json_get(run, "events"));
+  const char *warning = strstr(events, "\"budget_warning\"");
+  g_assert_nonnull(warning);
+  g_assert_null(strstr(warning + 1, "\"budget_warning\""));
+  place_close(&place);
+}
+
 static void test_unlimited(void) {
   g_autofree char *hold = NULL;
   Place place = place_open("{}", ALLOW, TRUE);
@@ -291,6 +309,7 @@ int main(int argc, char **argv) {
   ADD("sandbox-time", test_sandbox_time);
   ADD("no-sandbox-time", test_no_sandbox_time);
   ADD("cost", test_cost);
+  ADD("settled-cost-warns", test_settled_cost_warns);
   ADD("unlimited", test_unlimited);
   ADD("older-cost", test_older_cost);
   ADD("granted", test_granted);
