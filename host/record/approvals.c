@@ -17,8 +17,7 @@ int approvals_read(Record *record, gint64 number, gboolean all, JsonObject *arra
                      "SELECT content, approvals.status, run_id, runs.status, expires_at"
                      "  FROM approvals JOIN runs ON runs.number = approvals.run"
                      "  WHERE (?1 = 0 OR run = ?1) AND (?2 OR (approvals.status = 'pending'"
-                     "    AND runs.status IN ('running', 'interrupted', 'awaiting_approval',"
-                     "      'awaiting_budget')))"
+                     "    AND runs.status IN (" RECORD_OPEN ")))"
                      "  ORDER BY approvals.number",
                      &code);
   if (!statement) {

@@ -13,14 +13,14 @@
 
 int budget_requests_read(Record *record, gint64 number, gboolean all, JsonObject *array) {
   int code = SQLITE_OK;
-  sqlite3_stmt *statement = record_prepare(
-      record,
-      "SELECT content, run_id, runs.status FROM budget_requests q"
-      "  JOIN runs ON runs.number = q.run"
-      "  WHERE (?1 = 0 OR q.run = ?1) AND (?2 OR (q.status = 'pending' AND runs.status IN"
-      "    ('running', 'interrupted', 'awaiting_approval', 'awaiting_budget')))"
-      "  ORDER BY q.number",
-      &code);
+  sqlite3_stmt *statement =
+      record_prepare(record,
+                     "SELECT content, run_id, runs.status FROM budget_requests q"
+                     "  JOIN runs ON runs.number = q.run"
+                     "  WHERE (?1 = 0 OR q.run = ?1)"
+                     "    AND (?2 OR (q.status = 'pending' AND runs.status IN (" RECORD_OPEN ")))"
+                     "  ORDER BY q.number",
+                     &code);
   if (!statement) {
     return code;
   }
@@ -290,12 +290,6 @@ static int decide_one(Record *record, const char *run_id, const RecordBudgetDeci
                            : code;
 }
 
-static gboolean is_open(const char *status) {
-  static const char *const OPEN[] = {"running", "interrupted", "awaiting_approval",
-                                     "awaiting_budget", NULL};
-  return g_strv_contains(OPEN, status);
-}
-
 gboolean record_decide_budget(Record *record, const char *run_id, const char *request_id,
                               const RecordBudgetDecision *decision, JsonObject **ret_requests,
                               GError **error) {
@@ -309,7 +303,7 @@ gboolean record_decide_budget(Record *record, const char *run_id, const char *re
   if (code == SQLITE_OK) {
     code = life_read(record, run_id, &life);
   }
-  if (code == SQLITE_OK && is_open(life.status)) {
+  if (code == SQLITE_OK && life_is_open(life.status)) {
     code = read_pending(record, run_id, 0, request_id, found);
   }
   if (code == SQLITE_OK && found->len == 0) {

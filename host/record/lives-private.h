@@ -23,7 +23,9 @@ typedef struct {
 void life_clear(Life *life);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Life, life_clear)
 
-/* lives.c. SQLITE_NOTFOUND: no such run. */
+/* lives.c. Whether a run with this status (RECORD_OPEN) may still go on. */
+gboolean life_is_open(const char *status);
+/* SQLITE_NOTFOUND: no such run. */
 int life_read(Record *record, const char *run_id, Life *ret_life);
 /* SQLITE_OK and *refusal set when somebody else holds the run. */
 int life_check_held(Record *record, const char *run_id, const char *owner, GError **refusal);

@@ -79,6 +79,12 @@ gboolean record_heartbeat(Record *record, const char *run_id, const char *owner,
   return ok;
 }
 
+gboolean life_is_open(const char *status) {
+  static const char *const OPEN[] = {"running", "interrupted", "awaiting_approval",
+                                     "awaiting_budget", NULL};
+  return g_strv_contains(OPEN, status);
+}
+
 void life_clear(Life *life) {
   g_free(life->status);
   g_free(life->trace_id);
@@ -241,9 +247,7 @@ static const char *cause_of(const Life *life, const Waits *waits) {
 /* The table of behaviour 6.6. *ret_cause is constant. */
 static void check_resumable(const Life *life, const char *run_id, const Waits *waits,
                             const char **ret_cause, GError **refusal) {
-  static const char *const RESUMABLE[] = {"running", "interrupted", "awaiting_approval",
-                                          "awaiting_budget", NULL};
-  if (!g_strv_contains(RESUMABLE, life->status)) {
+  if (!life_is_open(life->status)) {
     record_conflict(refusal, "Run %s is %s; only a waiting or stopped run can resume", run_id,
                     life->status);
     return;
@@ -399,12 +403,6 @@ gboolean record_take(Record *record, const char *run_id, const char *owner, cons
 
 /* ---- Ending from outside ----------------------------------------------------------------------------------------- */
 
-static gboolean has_ended(const char *status) {
-  static const char *const OPEN[] = {"running", "interrupted", "awaiting_approval",
-                                     "awaiting_budget", NULL};
-  return !g_strv_contains(OPEN, status);
-}
-
 static int put_error(Record *record, gint64 number, const char *reason) {
   int code = SQLITE_OK;
   g_autoptr(JsonObject) object = json_object_new_object();
@@ -433,7 +431,7 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
   if (code == SQLITE_OK) {
     code = life_read(record, run_id, &life);
   }
-  if (code == SQLITE_OK && !has_ended(life.status)) {
+  if (code == SQLITE_OK && life_is_open(life.status)) {
     changed = TRUE;
     code = record_insert_seals(record, run_id, seals);
     if (code == SQLITE_OK) {

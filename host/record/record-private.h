@@ -52,6 +52,9 @@ typedef enum {
 /* The states of a run that is not over, and stays in the record however old it is. */
 #define RECORD_UNPRUNABLE "'running', 'awaiting_approval', 'awaiting_budget'"
 
+/* Those of a run that is not over, or may go on. */
+#define RECORD_OPEN "'running', 'interrupted', 'awaiting_approval', 'awaiting_budget'"
+
 /* record-sql.c: the text of each. */
 extern const char *const RECORD_SQL[STATEMENT_COUNT];
 
