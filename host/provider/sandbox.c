@@ -18,11 +18,22 @@ static gint32 invoke_terminate(Job *job) {
   return job->provider->table.terminate(&job->call, job->sandbox->theirs);
 }
 
+/* Two references, of which one is this job's: the other is that of who ends it, or, when that one has not waited so
+ * long, of a call that has not come back either and still works with the handle. Who waits after the count was looked
+ * at had a reference then. */
+static gboolean is_alone(Job *job) {
+  gboolean two = g_atomic_int_get(&job->sandbox->refs) == 2;
+  pthread_mutex_lock(&job->call.gate);
+  gboolean waits = !job->call.left;
+  pthread_mutex_unlock(&job->call.gate);
+  return two && waits;
+}
+
 /* The same, and release with it where nobody else has the handle: one call in place of two. */
 static gint32 invoke_end(Job *job) {
   Sandbox *sandbox = job->sandbox;
   gint32 status = invoke_terminate(job);
-  if (g_atomic_int_get(&sandbox->refs) == 2) { /* the one who ends it, and this job */
+  if (is_alone(job)) {
     job->provider->table.release(sandbox->theirs);
     sandbox->theirs = NULL;
   }
