@@ -37,6 +37,19 @@ static GString *impersonal(const char *text, gsize length, gsize step) {
   return out;
 }
 
+/* What is left between the markers holds none. */
+static void check_rest(const Needles *needles, const GString *clean_text) {
+  const char *at = clean_text->str;
+  const char *end = at + clean_text->len;
+  while (at < end) {
+    const char *marker =
+        memmem(at, (gsize)(end - at), CREDENTIAL_MARKER, strlen(CREDENTIAL_MARKER));
+    const char *stop = marker ? marker : end;
+    g_assert_false(needles_any(needles, at, (gsize)(stop - at)));
+    at = marker ? marker + strlen(CREDENTIAL_MARKER) : end;
+  }
+}
+
 static void check_credentials(const char *const *values, const char *text, gsize length) {
   g_autoptr(Needles) needles = credentials_new(values, NULL);
   if (!needles) {
@@ -45,6 +58,7 @@ static void check_credentials(const char *const *values, const char *text, gsize
   GString *whole = clean(needles, text, length, MAX(length, 1));
   GString *pieces = clean(needles, text, length, 7);
   g_assert_true(g_string_equal(whole, pieces));
+  check_rest(needles, whole);
   if (!needles_any(needles, text, length)) {
     g_assert_cmpuint(whole->len, ==, length);
     g_assert_true(length == 0 || memcmp(whole->str, text, length) == 0);
