@@ -22,8 +22,9 @@ typedef enum {
 } RetentionEnd;
 
 /* Removes runs that have ended, and are older than both what their own configuration says (RecordLife.keep_days) and
- * request->days, in short transactions. What they took in the file is given back. Never a run that is running or waits. Of several that ask at once one does it. Cannot fail: what could not be
- * done now is left to a later day. ret_removed (may be NULL): number of runs. */
+ * request->days, in short transactions. What they took in the file is given back. Never a run that is running or waits.
+ * Of several that ask at once one does it. Cannot fail: what could not be done now is left to a later day. ret_removed
+ * (may be NULL): number of runs. */
 RetentionEnd record_retain(Record *record, const RetentionRequest *request, guint *ret_removed);
 
 typedef struct {

@@ -3,7 +3,8 @@
 #ifndef SANDHOST_RECORD_RETENTION_LAYOUT_H
 #define SANDHOST_RECORD_RETENTION_LAYOUT_H
 
-/* discarded: removed runs whose events and outputs are still there. keep_days: for how long its configuration keeps a run that has ended; null: for ever, as runs of before. */
+/* discarded: removed runs whose events and outputs are still there. keep_days: for how long its configuration keeps a run
+ * that has ended; null: for ever, as runs of before. */
 #define RETENTION_LAYOUT                                                                           \
   "ALTER TABLE runs ADD COLUMN keep_days INTEGER;"                                                 \
   "CREATE INDEX runs_expiring ON runs (ended_at)"                                                  \

@@ -19,8 +19,8 @@ JsonObject *trajectory_segments(JsonObject *run);
 JsonObject *trajectory_segment(JsonObject *run, const char *which, GError **error);
 
 /* {run_id, session_id, agent_name, status, attempt, previous_attempts, segments [{trace_id, status, trajectory,
- * trace_kept}], traces_missing, totals, tool_calls, approvals, budget_requests, usage}. life (record_life's members attempt and approvals)
- * is borrowed. A run is pruned as a whole, so no segment of one that is there is missing. Returns owned. */
+ * trace_kept}], traces_missing, totals, tool_calls, approvals, budget_requests, usage}. life (record_life's members attempt
+ * and approvals) is borrowed. A run is pruned as a whole, so no segment of one that is there is missing. Returns owned. */
 JsonObject *trajectory_of_run(JsonObject *run, JsonObject *life);
 
 /* trajectory_summary and trajectory_text of what trajectory_of_run returned: for one segment, the very same. Return
