@@ -136,30 +136,19 @@ static int write_approval(Record *record, const char *run_id, JsonObject *approv
   return record_add_event(record, run_id, "approval_resolved", facts);
 }
 
-int approvals_forget_sealed(Record *record, gint64 number) {
+int approvals_forget_sealed(Record *record, const char *run_id) {
   int code = SQLITE_OK;
   sqlite3_stmt *statement =
       record_prepare(record,
                      "UPDATE approvals SET content = json_remove(content, '$." APPROVAL_SEALED "')"
-                     "  WHERE run = ?1 AND instr(content, '\"" APPROVAL_SEALED "\"') > 0",
+                     "  WHERE run = (SELECT number FROM runs WHERE run_id = ?1)"
+                     "    AND instr(content, '\"" APPROVAL_SEALED "\"') > 0",
                      &code);
   if (!statement) {
     return code;
   }
-  sqlite3_bind_int64(statement, 1, number);
+  record_bind_text(statement, 1, run_id);
   return record_finish_once(statement);
-}
-
-gboolean record_forget_sealed(Record *record, const char *run_id, GError **error) {
-  g_auto(Life) life = {0};
-  pthread_mutex_lock(&record->lock);
-  int code = life_read(record, run_id, &life);
-  if (code == SQLITE_OK) {
-    code = approvals_forget_sealed(record, life.number);
-  }
-  gboolean ok = code == SQLITE_OK || record_fail(record, "write", code, error);
-  pthread_mutex_unlock(&record->lock);
-  return ok;
 }
 
 static int expire(Record *record, const char *run_id, JsonObject *approval) {

@@ -43,7 +43,7 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
                         const GPtrArray *approvals, const GPtrArray *superseded, JsonObject *events,
                         GError **error);
 
-/* record_end for the owner alone. */
+/* record_end for the owner alone. An end for good takes what APPROVAL_SEALED says with it. */
 gboolean record_end_life(Record *record, const char *run_id, const char *owner, const char *status,
                          const char *reason, GError **error);
 
@@ -90,9 +90,6 @@ typedef struct {
  * is what it has become; owned. */
 gboolean record_decide(Record *record, const char *run_id, const char *approval_id,
                        const RecordDecision *decision, JsonObject **ret_approval, GError **error);
-
-/* The run has ended for good: what its approvals hold to be run again goes. */
-gboolean record_forget_sealed(Record *record, const char *run_id, GError **error);
 
 /* Ends a run from outside, whoever holds it, with the error {RunEndedOutside, reason}. *ret_changed FALSE: it had ended
  * already and is as it was. */

@@ -182,6 +182,9 @@ gboolean record_end_life_after(Record *record, const char *run_id, const char *o
     code = record_end_within(record, run_id, end->status, "interrupted", end->reason,
                              end->termination);
   }
+  if (code == SQLITE_OK && !refusal && !life_is_open(end->status)) {
+    code = approvals_forget_sealed(record, run_id);
+  }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
                     : record_fail(record, "write", code, error);
@@ -438,7 +441,7 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
       code = put_error(record, life.number, reason);
     }
     if (code == SQLITE_OK) {
-      code = approvals_forget_sealed(record, life.number);
+      code = approvals_forget_sealed(record, run_id);
     }
     if (code == SQLITE_OK) {
       code = record_end_within(record, run_id, status, life.status, reason, NULL);

@@ -213,12 +213,6 @@ static const char *end_status(Run *run, const char *status) {
              : status;
 }
 
-/* A run that goes on later still needs what its approvals hold of its calls. */
-static gboolean goes_on(const char *status) {
-  static const char *const OPEN[] = {"awaiting_approval", "awaiting_budget", "interrupted", NULL};
-  return g_strv_contains(OPEN, status);
-}
-
 static gboolean end_in_record(Run *run, const char *status, const char *reason, GError **error) {
   g_autofree char *exhausted = run_exhausted(run);
   GString *clean =
@@ -230,10 +224,7 @@ static gboolean end_in_record(Run *run, const char *status, const char *reason, 
   const RecordEnd end = {.status = fails ? "failed" : end_status(run, status),
                          .reason = fails ? exhausted : told,
                          .termination = fails ? "budget_exhausted" : NULL};
-  gboolean ok = journal_end(run->journal, &end, error);
-  gboolean holds = run->decided && json_object_array_length(run->decided) > 0;
-  return !ok || !holds || goes_on(end.status) ? ok
-                                              : record_forget_sealed(run->record, run->id, error);
+  return journal_end(run->journal, &end, error);
 }
 
 gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error) {

@@ -590,6 +590,32 @@ static void test_remains(void) {
 #undef EVENT
 }
 
+/* What a call that waits needs to be run goes with the commit that ends its run for good, whoever ends it. */
+static void check_sealed_at_end(Place *place, const char *status, gboolean kept) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  g_autoptr(JsonObject) approval = ask_for(APPROVAL, "ls", APPROVAL_DEFAULT_SECONDS);
+  g_autoptr(JsonObject) events = json_object_new_array();
+  g_autoptr(GPtrArray) approvals = g_ptr_array_new();
+  json_add_take(approval, APPROVAL_SEALED, json_of("{\"command\": \"x secret\"}"));
+  g_ptr_array_add(approvals, approval);
+  begin_life(record, TRUE);
+  record_suspend(record, RUN, "owner_1", approvals, NULL, events, &error);
+  g_assert_no_error(error);
+  record_end_life(record, RUN, "owner_1", status, NULL, &error);
+  g_assert_no_error(error);
+  g_autoptr(JsonObject) left = only_approval(record);
+  g_assert_cmpint(json_get(left, APPROVAL_SEALED) != NULL, ==, kept);
+}
+
+static void test_sealed_stays(Place *place, gconstpointer status) {
+  check_sealed_at_end(place, status, TRUE);
+}
+
+static void test_sealed_goes(Place *place, gconstpointer status) {
+  check_sealed_at_end(place, status, FALSE);
+}
+
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
 #define ADD(name, function)                                                                        \
@@ -613,6 +639,12 @@ int main(int argc, char **argv) {
   ADD("end-with-events", test_end_with_events);
   ADD("lazy-begin", test_lazy_begin);
   ADD("abandoned", test_abandoned);
+#define ADD_END(name, status, function)                                                            \
+  g_test_add("/run/approvals/sealed-" name, Place, status, place_make, function, place_remove)
+  ADD_END("waits", "awaiting_approval", test_sealed_stays);
+  ADD_END("interrupted", "interrupted", test_sealed_stays);
+  ADD_END("completed", "completed", test_sealed_goes);
+  ADD_END("cancelled", "cancelled", test_sealed_goes);
   g_test_add_func("/run/approvals/remains", test_remains);
   return g_test_run();
 }
