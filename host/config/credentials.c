@@ -54,6 +54,18 @@ static gboolean has_one_of(const Words *words, const char *const *list) {
   return FALSE;
 }
 
+/* Names run together, as PGPASSWORD. */
+static gboolean ends_telling(const char *word) {
+  static const char *const ENDS[] = {"apikey", "passphrase", "passwd", "password",
+                                     "secret", "token",      NULL};
+  for (gsize i = 0; ENDS[i]; i++) {
+    if (g_str_has_suffix(word, ENDS[i])) {
+      return TRUE;
+    }
+  }
+  return strcmp(word, "sshpass") == 0;
+}
+
 gboolean credential_is_name(const char *name) {
   static const char *const TELLING[] = {
       "accesskey",   "apikey",    "authorization", "bearer", "cookie",   "cookies",   "credential",
@@ -65,6 +77,8 @@ gboolean credential_is_name(const char *name) {
       "name",  "names", "path",     "ref",     "refs",   "ttl",  "type",  "uri",  "url",    NULL};
   static const char *const OPEN_KEYS[] = {"cache",   "foreign", "host",   "index", "partition",
                                           "primary", "public",  "redact", "sort",  NULL};
+  /* Of a password, or of an access token; alone they are something else. */
+  static const char *const SHORT[] = {"pass", "pat", "pwd", NULL};
   Words words;
   take_apart(name, &words);
   if (words.count > 1 && strcmp(words.words[words.count - 1], "id") == 0) {
@@ -74,7 +88,8 @@ gboolean credential_is_name(const char *name) {
     return FALSE;
   }
   const char *last = words.words[words.count - 1];
-  if (strcmp(last, "auth") == 0 || (words.count > 1 && strcmp(last, "pwd") == 0)) {
+  if (strcmp(last, "auth") == 0 || (words.count > 1 && is_one_of(last, SHORT)) ||
+      ends_telling(last)) {
     return TRUE;
   }
   if (words.count > 1 && strcmp(last, "key") == 0) {

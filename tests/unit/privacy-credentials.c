@@ -197,6 +197,15 @@ static void test_names(void) {
       "SetCookie",
       "basic_auth",
       "secret",
+      "PGPASSWORD",
+      "mypassword",
+      "SMTP_PASS",
+      "SSHPASS",
+      "dbPass",
+      "GITHUB_PAT",
+      "accesstoken",
+      "openaiapikey",
+      "clientsecret",
   };
   static const char *const NO[] = {
       "max_tokens",
@@ -221,6 +230,13 @@ static void test_names(void) {
       "SSH_AUTH_SOCK",
       "total_tokens_limit",
       "monkey",
+      "pass",
+      "PATH",
+      "PAT",
+      "bypass",
+      "compass",
+      "passthrough",
+      "mytokens",
   };
   for (gsize i = 0; i < G_N_ELEMENTS(YES); i++) {
     g_test_message("%s", YES[i]);
