@@ -25,14 +25,10 @@ static gboolean check_surface(JsonObject *life, const char *id, GError **error) 
 
 /* What the earlier segments left, as it is before this one adds anything. */
 static gboolean find_stopped(sandhost_run *run, Record *record, const char *id, GError **error) {
-  g_autoptr(JsonObject) recorded = record_run(record, id, error);
-  g_autoptr(JsonObject) approvals = recorded ? record_approvals(record, id, TRUE, error) : NULL;
-  if (!approvals) {
-    return FALSE;
-  }
-  run->stopped = resume_calls(recorded, approvals);
-  run->reset = resume_lost_sandbox(recorded);
-  return TRUE;
+  g_autoptr(JsonObject) recorded = NULL;
+  run->stopped = resume_find_calls(record, id, &recorded, error);
+  run->reset = recorded && resume_lost_sandbox(recorded);
+  return run->stopped != NULL;
 }
 
 static gboolean go_on(sandhost_run *run, const char *wanted, GError **error) {

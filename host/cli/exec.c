@@ -220,15 +220,13 @@ static int refuse_withheld(CliRun *run, const char *id) {
 
 static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, const char *id) {
   g_autoptr(GError) error = NULL;
-  g_autoptr(JsonObject) recorded = record_run(run->record, id, &error);
-  g_autoptr(JsonObject) approvals =
-      recorded ? record_approvals(run->record, id, TRUE, &error) : NULL;
-  if (!approvals) {
+  g_autoptr(JsonObject) recorded = NULL;
+  g_autoptr(GPtrArray) calls = resume_find_calls(run->record, id, &recorded, &error);
+  if (!calls) {
     cli_run_finish(run, "interrupted", error->message);
     return cli_fail(error);
   }
   const char *notice = resume_lost_sandbox(recorded) ? RESUME_RESET_TEXT : NULL;
-  g_autoptr(GPtrArray) calls = resume_calls(recorded, approvals);
   if (calls->len == 0 && resume_request_is_redacted(request)) {
     return refuse_withheld(run, id);
   }

@@ -318,10 +318,9 @@ static void put_withheld(Server *server, const ResumeCall *call) {
 /* What an earlier segment left: told as unknown, or run before anything is read. FALSE: the record cannot be read. */
 static gboolean go_on(Server *server, const char *id) {
   g_autoptr(GError) error = NULL;
-  g_autoptr(JsonObject) recorded = record_run(server->run.record, id, &error);
-  g_autoptr(JsonObject) approvals =
-      recorded ? record_approvals(server->run.record, id, TRUE, &error) : NULL;
-  if (!approvals) {
+  g_autoptr(JsonObject) recorded = NULL;
+  g_autoptr(GPtrArray) calls = resume_find_calls(server->run.record, id, &recorded, &error);
+  if (!calls) {
     cli_complain("%s", error->message);
     return FALSE;
   }
@@ -331,7 +330,6 @@ static gboolean go_on(Server *server, const char *id) {
     json_add_text(line, "notice", RESUME_RESET_TEXT);
     put_line(server, line);
   }
-  g_autoptr(GPtrArray) calls = resume_calls(recorded, approvals);
   for (guint i = 0; i < calls->len; i++) {
     const ResumeCall *call = g_ptr_array_index(calls, i);
     if (call->remains == REMAINS_AGAIN && call->withheld) {

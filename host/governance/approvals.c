@@ -189,9 +189,10 @@ JsonObject *approval_shown(JsonObject *approval) {
 }
 
 JsonObject *approval_told(JsonObject *approval) {
-  /* sealed_arguments: APPROVAL_SEALED of record/approvals.h */
+  /* sealed_...: APPROVAL_SEALED and APPROVAL_SEALED_EDIT of record/approvals.h */
   static const char *const OURS[] = {"asked",   "command_argv_digest", "expires",
-                                     "created", "sealed_arguments",    NULL};
+                                     "created", "sealed_arguments",    "sealed_edited_arguments",
+                                     NULL};
   JsonObject *object = json_object_new_object();
   json_object_object_foreach(approval, key, value) {
     if (!g_strv_contains(OURS, key)) {

@@ -140,9 +140,10 @@ int approvals_forget_sealed(Record *record, const char *run_id) {
   int code = SQLITE_OK;
   sqlite3_stmt *statement =
       record_prepare(record,
-                     "UPDATE approvals SET content = json_remove(content, '$." APPROVAL_SEALED "')"
+                     "UPDATE approvals SET content = json_remove(content, '$." APPROVAL_SEALED
+                     "', '$." APPROVAL_SEALED_EDIT "')"
                      "  WHERE run = (SELECT number FROM runs WHERE run_id = ?1)"
-                     "    AND instr(content, '\"" APPROVAL_SEALED "\"') > 0",
+                     "    AND instr(content, '\"sealed_') > 0",
                      &code);
   if (!statement) {
     return code;
@@ -170,6 +171,7 @@ static int use_approvals(Record *record, const char *run_id, const GPtrArray *id
     } else if (code == SQLITE_OK) {
       json_add_text(approval, "status", "used");
       json_object_object_del(approval, APPROVAL_SEALED);
+      json_object_object_del(approval, APPROVAL_SEALED_EDIT);
       record_add_time(approval, "used_at", clock_wall());
       json_add_text(approval, "used_for_approval_id", id);
       code = write_approval(record, run_id, approval);
@@ -193,6 +195,9 @@ gboolean record_step(Record *record, const char *run_id, const char *owner, cons
   }
   if (code == SQLITE_OK && !refusal) {
     code = budgets_charge(record, run_id, step, warnings, ret_shortage, &refusal);
+  }
+  if (code == SQLITE_OK && !refusal && step->again) {
+    code = budget_requests_forget(record, run_id, step->again);
   }
   if (code == SQLITE_OK && !refusal && step->events) {
     code = record_insert_events(record, run_id, step->events);

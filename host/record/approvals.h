@@ -13,9 +13,10 @@
 
 #include "record/record.h"
 
-/* The member of an approval that holds the call's arguments where "arguments" lacks what nobody is to read. It is never
- * shown, and goes when the approval is used or the run ends. */
+/* The members of an approval that hold the call's arguments where "arguments", and where "edited_arguments", lack what
+ * nobody is to read. They are never shown, and go when the approval is used or the run ends. */
 #define APPROVAL_SEALED "sealed_arguments"
+#define APPROVAL_SEALED_EDIT "sealed_edited_arguments"
 
 /* What a run that can be found again holds beside its row. All borrowed. */
 typedef struct {
@@ -53,7 +54,8 @@ typedef struct {
   const char *termination; /* "budget_exhausted": a budget has ended it */
 } RecordEnd;
 
-/* The same, with events before it (NULL: none) in the same commit. */
+/* The same, with events before it (NULL: none) in the same commit. With an end for good, what is sealed of the run's calls
+ * goes too. */
 gboolean record_end_life_after(Record *record, const char *run_id, const char *owner,
                                JsonObject *events, const RecordEnd *end, GError **error);
 

@@ -34,6 +34,7 @@ int budget_requests_read(Record *record, gint64 number, gboolean all, JsonObject
       json_object_put(request);
       continue;
     }
+    json_object_object_del(request, BUDGET_SEALED);
     json_add_text(request, "run_id", run_id);
     json_add_text(request, "run_status", run_status);
     json_object_array_add(array, request);
@@ -59,6 +60,67 @@ JsonObject *record_budget_requests(Record *record, const char *run_id, gboolean 
   pthread_mutex_unlock(&record->lock);
   return ok ? g_steal_pointer(&array) : NULL;
 }
+
+/* ---- What is sealed ---------------------------------------------------------------------------------------------- */
+
+static int read_sealed(Record *record, gint64 number, JsonObject *calls) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_prepare(
+      record, "SELECT content FROM budget_requests WHERE run = ?1 ORDER BY number", &code);
+  if (!statement) {
+    return code;
+  }
+  sqlite3_bind_int64(statement, 1, number);
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    g_autoptr(JsonObject) content = record_json_column(statement, 0);
+    JsonObject *sealed = json_get(content, BUDGET_SEALED);
+    if (!json_object_is_type(sealed, json_type_object)) {
+      continue;
+    }
+    json_object_object_foreach(sealed, id, arguments) {
+      json_add_take(calls, id, json_object_get(arguments));
+    }
+  }
+  sqlite3_finalize(statement);
+  return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+JsonObject *record_sealed_calls(Record *record, const char *run_id, GError **error) {
+  g_autoptr(JsonObject) calls = json_object_new_object();
+  g_auto(Life) life = {0};
+  pthread_mutex_lock(&record->lock);
+  int code = record_run_statement(record, STATEMENT_BEGIN_READ);
+  if (code == SQLITE_OK) {
+    code = life_read(record, run_id, &life);
+    code = code == SQLITE_OK ? read_sealed(record, life.number, calls) : code;
+    record_run_statement(record, STATEMENT_ROLLBACK);
+  }
+  gboolean ok =
+      code == SQLITE_OK || (code == SQLITE_NOTFOUND ? record_no_run(run_id, error)
+                                                    : record_fail(record, "read", code, error));
+  pthread_mutex_unlock(&record->lock);
+  return ok ? g_steal_pointer(&calls) : NULL;
+}
+
+int budget_requests_forget(Record *record, const char *run_id, const char *tool_call_id) {
+  g_autofree char *path = tool_call_id ? g_strdup_printf("$." BUDGET_SEALED ".\"%s\"", tool_call_id)
+                                       : g_strdup("$." BUDGET_SEALED);
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement =
+      record_prepare(record,
+                     "UPDATE budget_requests SET content = json_remove(content, ?2)"
+                     "  WHERE run = (SELECT number FROM runs WHERE run_id = ?1)"
+                     "    AND instr(content, '\"" BUDGET_SEALED "\"') > 0",
+                     &code);
+  if (!statement) {
+    return code;
+  }
+  record_bind_text(statement, 1, run_id);
+  record_bind_text(statement, 2, path);
+  return record_finish_once(statement);
+}
+
+/* ---- Those that wait --------------------------------------------------------------------------------------------- */
 
 /* One that waits, with its row's numbers. */
 typedef struct {
@@ -188,9 +250,21 @@ static int add_exhausted(Record *record, const char *run_id, JsonObject *content
   return record_add_event(record, run_id, "budget_exhausted", facts);
 }
 
+static void seal(JsonObject *content, const RecordWaiting *waiting) {
+  JsonObject *sealed = json_get(content, BUDGET_SEALED);
+  if (!waiting->tool_call_id || !waiting->sealed) {
+    return;
+  }
+  if (!json_object_is_type(sealed, json_type_object)) {
+    sealed = json_object_new_object();
+    json_add_take(content, BUDGET_SEALED, sealed);
+  }
+  json_add_take(sealed, waiting->tool_call_id, json_object_get(waiting->sealed));
+}
+
 /* Within a transaction. *ret_content is owned by the caller. */
 static int ask(Record *record, const char *run_id, const RecordShortage *shortage,
-               const char *tool_call_id, JsonObject **ret_content) {
+               const RecordWaiting *waiting, JsonObject **ret_content) {
   BudgetCounter counter = {0};
   g_autoptr(GArray) found = pending_array();
   int code = budgets_counter(record, run_id, &shortage->limit, &counter);
@@ -209,16 +283,18 @@ static int ask(Record *record, const char *run_id, const RecordShortage *shortag
   pending->needed = millionths_add(pending->needed, shortage->needed);
   pending->shortfall = millionths_add(over, pending->needed);
   put_amounts(pending->content, shortage, pending->needed, pending->shortfall);
+  seal(pending->content, waiting);
   code = write_request(record, run_id, pending);
   if (code == SQLITE_OK) {
-    code = add_exhausted(record, run_id, pending->content, tool_call_id);
+    code = add_exhausted(record, run_id, pending->content, waiting->tool_call_id);
   }
+  json_object_object_del(pending->content, BUDGET_SEALED);
   *ret_content = json_object_get(pending->content);
   return code;
 }
 
 gboolean record_ask_budget(Record *record, const char *run_id, const char *owner,
-                           const RecordShortage *shortage, const char *tool_call_id,
+                           const RecordShortage *shortage, const RecordWaiting *waiting,
                            const RecordStep *step, JsonObject **ret_request, GError **error) {
   g_autoptr(GError) refusal = NULL;
   g_autoptr(JsonObject) content = NULL;
@@ -238,7 +314,7 @@ gboolean record_ask_budget(Record *record, const char *run_id, const char *owner
     code = code == SQLITE_OK ? record_insert_events(record, run_id, warnings) : code;
   }
   if (code == SQLITE_OK && !refusal) {
-    code = ask(record, run_id, shortage, tool_call_id, &content);
+    code = ask(record, run_id, shortage, waiting, &content);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
@@ -316,6 +392,7 @@ gboolean record_decide_budget(Record *record, const char *run_id, const char *re
   for (guint i = 0; code == SQLITE_OK && !refusal && i < found->len; i++) {
     Pending *pending = &g_array_index(found, Pending, i);
     code = decide_one(record, run_id, decision, pending);
+    json_object_object_del(pending->content, BUDGET_SEALED);
     json_object_array_add(decided, json_object_get(pending->content));
   }
   gboolean ok = begun

@@ -27,5 +27,7 @@ int budgets_release(Record *record, const char *run_id);
 
 /* budget-requests.c. Of one run (number) or, with 0, of all; each with run_id and run_status. */
 int budget_requests_read(Record *record, gint64 number, gboolean all, JsonObject *array);
+/* What is sealed of this call; NULL: of every call of the run. */
+int budget_requests_forget(Record *record, const char *run_id, const char *tool_call_id);
 
 #endif

@@ -56,9 +56,21 @@ typedef struct {
 /* "The {scope} budget for {meter} is exhausted: {used} of {limit} used, {n} more needed". Owned. */
 char *record_shortage_text(const RecordShortage *shortage);
 
+/* The member of a request that holds the arguments of the calls that wait with it, where the events lack something of
+ * them: {tool_call_id: arguments}. No function but record_sealed_calls tells it; it goes when the call begins or the run
+ * ends. */
+#define BUDGET_SEALED "sealed_calls"
+
+/* Whose work it is that waits. All borrowed. */
+typedef struct {
+  const char *tool_call_id; /* NULL: no call's */
+  JsonObject *sealed; /* its arguments, to be kept as BUDGET_SEALED; NULL: the events have them */
+} RecordWaiting;
+
 /* What is durable together, for the owner alone (approvals.h). Everything may be NULL. */
 typedef struct {
   const GPtrArray *approval_ids;
+  const char *again;   /* a call of an earlier segment that begins: what is sealed of it goes */
   GArray *charges;     /* RecordCharge */
   GArray *settlements; /* RecordSettlement */
   JsonObject *events;
@@ -78,8 +90,11 @@ gboolean record_look(Record *record, GArray *charges, RecordShortage *ret_shorta
  * this counter that waits already grows. ret_request is {request_id, status, scope, meter, window, key, limit, used,
  * needed, shortfall, message, ...}; owned. */
 gboolean record_ask_budget(Record *record, const char *run_id, const char *owner,
-                           const RecordShortage *shortage, const char *tool_call_id,
+                           const RecordShortage *shortage, const RecordWaiting *waiting,
                            const RecordStep *step, JsonObject **ret_request, GError **error);
+
+/* {tool_call_id: arguments}: what is sealed of the run's calls. Returns owned. */
+JsonObject *record_sealed_calls(Record *record, const char *run_id, GError **error);
 
 /* All requests, oldest first, each with run_id and run_status; run_id NULL: of every run; all FALSE: only those that
  * wait for a decision. Returns owned. */

@@ -166,6 +166,18 @@ JsonObject *record_life(Record *record, const char *run_id, GError **error) {
   return g_steal_pointer(&object);
 }
 
+static gboolean has_ended(const char *status) {
+  static const char *const OPEN[] = {"running", "interrupted", "awaiting_approval",
+                                     "awaiting_budget", NULL};
+  return !g_strv_contains(OPEN, status);
+}
+
+/* Nothing of the run is run again. */
+static int forget_sealed(Record *record, const char *run_id) {
+  int code = approvals_forget_sealed(record, run_id);
+  return code == SQLITE_OK ? budget_requests_forget(record, run_id, NULL) : code;
+}
+
 gboolean record_end_life_after(Record *record, const char *run_id, const char *owner,
                                JsonObject *events, const RecordEnd *end, GError **error) {
   g_autoptr(GError) refusal = NULL;
@@ -183,7 +195,7 @@ gboolean record_end_life_after(Record *record, const char *run_id, const char *o
                              end->termination);
   }
   if (code == SQLITE_OK && !refusal && !life_is_open(end->status)) {
-    code = approvals_forget_sealed(record, run_id);
+    code = forget_sealed(record, run_id);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
@@ -441,7 +453,7 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
       code = put_error(record, life.number, reason);
     }
     if (code == SQLITE_OK) {
-      code = approvals_forget_sealed(record, run_id);
+      code = forget_sealed(record, run_id);
     }
     if (code == SQLITE_OK) {
       code = record_end_within(record, run_id, status, life.status, reason, NULL);

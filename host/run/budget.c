@@ -91,20 +91,34 @@ static void note_waiting(Run *run, JsonObject *take_request) {
   pthread_mutex_unlock(&run->pausing);
 }
 
-/* Sets *error to what the limit means for the run. ret_request stays NULL where it does not wait. */
-static void meet(Run *run, const RecordShortage *shortage, const char *call_id,
+/* The arguments of a call that its events do not hold as they are: without these nobody could run it again. NULL: they
+ * do. Borrowed. */
+static JsonObject *sealed_of(const Call *call) {
+  const Harness *harness = call->run->harness;
+  const Capture capture = {.privacy = harness->privacy, .config = &harness->config->capture};
+  return capture_keeps(&capture, call->args) ||
+                 strlen(json_object_to_json_string(call->args)) > PAUSE_MOST_ARGUMENTS
+             ? NULL
+             : call->args;
+}
+
+/* Sets *error to what the limit means for the run. call NULL: it was no call that met it. ret_request stays NULL where
+ * the run does not wait. */
+static void meet(Run *run, const RecordShortage *shortage, const Call *call,
                  JsonObject **ret_request, GError **error) {
   g_autofree char *text = record_shortage_text(shortage);
   if (shortage->limit.pauses && run->pauses) {
     g_autoptr(JsonObject) request = NULL;
-    if (journal_ask_budget(run->journal, shortage, call_id, &request, error)) {
+    const RecordWaiting waiting = {.tool_call_id = call ? call->id : NULL,
+                                   .sealed = call ? sealed_of(call) : NULL};
+    if (journal_ask_budget(run->journal, shortage, &waiting, &request, error)) {
       note_waiting(run, shown(request));
       *ret_request = shown(request);
       g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_BUDGET_EXCEEDED, text);
     }
     return;
   }
-  record_exhausted(run, shortage, call_id);
+  record_exhausted(run, shortage, call ? call->id : NULL);
   if (!shortage->limit.pauses) {
     end_run(run, shortage->limit.scope, text);
     budget_refuse_exhausted(run, error);
@@ -130,7 +144,7 @@ gboolean budget_look(Call *call, GError **error) {
     return TRUE;
   }
   if (shortage.found) {
-    meet(run, &shortage, call->id, &call->budget_request, error);
+    meet(run, &shortage, call, &call->budget_request, error);
   } else {
     g_propagate_error(error, g_steal_pointer(&failure));
   }
@@ -146,13 +160,15 @@ gboolean budget_begin(Call *call, JsonObject *take_event, GError **error) {
   metering_add(run->metering, RECORD_SPEND, BUDGET_TOOL_CALLS, MILLIONTHS, NULL, charges);
   metering_add(run->metering, RECORD_HOLD, BUDGET_SANDBOX_SECONDS, LEAST_SANDBOX_TIME,
                call->execution_id, charges);
-  const JournalStep step = {
-      .approval_ids = call->approvals, .charges = charges, .take_event = take_event};
+  const JournalStep step = {.approval_ids = call->approvals,
+                            .again = call->request->tool_call_id,
+                            .charges = charges,
+                            .take_event = take_event};
   if (journal_step(run->journal, &step, &shortage, &failure)) {
     return TRUE;
   }
   if (shortage.found) {
-    meet(run, &shortage, call->id, &call->budget_request, error);
+    meet(run, &shortage, call, &call->budget_request, error);
   } else {
     g_propagate_error(error, g_steal_pointer(&failure));
   }

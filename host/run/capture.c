@@ -219,3 +219,13 @@ void capture_event(const Capture *capture, const char *type, JsonObject **metada
   }
   *payload = event.payload;
 }
+
+gboolean capture_keeps(const Capture *capture, JsonObject *arguments) {
+  JsonObject *metadata = NULL;
+  JsonObject *payload = json_object_new_object();
+  json_add_take(payload, "arguments", json_object_get(arguments));
+  capture_event(capture, "tool_call_started", &metadata, &payload);
+  gboolean whole = json_get(payload, "capture") == NULL;
+  json_object_put(payload);
+  return whole;
+}

@@ -25,4 +25,7 @@ void capture_event(const Capture *capture, const char *type, JsonObject **metada
 JsonObject *capture_arguments(const Privacy *privacy, PrivacyBorder border, JsonObject *arguments,
                               gboolean *ret_changed);
 
+/* Whether the events of a call with these arguments hold them as they are, so that it could be run again from those. */
+gboolean capture_keeps(const Capture *capture, JsonObject *arguments);
+
 #endif

@@ -146,6 +146,7 @@ static gboolean write_step(Journal *journal, const JournalStep *step, RecordShor
   g_autoptr(GArray) charges = charges_of(journal, step->charges);
   const RecordStep whole = {
       .approval_ids = step->approval_ids,
+      .again = step->again,
       .charges = charges,
       .settlements = journal->settlements,
       .events = journal->pending,
@@ -187,13 +188,14 @@ gboolean journal_flush(Journal *journal, GError **error) {
 }
 
 gboolean journal_ask_budget(Journal *journal, const RecordShortage *shortage,
-                            const char *tool_call_id, JsonObject **ret_request, GError **error) {
+                            const RecordWaiting *waiting, JsonObject **ret_request,
+                            GError **error) {
   pthread_mutex_lock(&journal->lock);
   g_autoptr(GArray) charges = charges_of(journal, NULL);
   const RecordStep step = {
       .charges = charges, .settlements = journal->settlements, .events = journal->pending};
   gboolean ok = record_ask_budget(journal->record, journal->run_id, journal->owner, shortage,
-                                  tool_call_id, &step, ret_request, error);
+                                  waiting, &step, ret_request, error);
   if (ok) {
     drop_pending(journal);
     drop_owed(journal);

@@ -43,6 +43,7 @@ gboolean journal_flush(Journal *journal, GError **error);
 /* What else is part of a commit, for the step that follows it. Everything may be NULL. With an owner only. */
 typedef struct {
   const GPtrArray *approval_ids; /* used by the step: none of them again */
+  const char *again;             /* as in RecordStep */
   GArray *charges;               /* RecordCharge */
   JsonObject
       *take_event; /* the step's own: written with all this, or never. Also taken on failure */
@@ -52,7 +53,7 @@ gboolean journal_step(Journal *journal, const JournalStep *step, RecordShortage 
                       GError **error);
 /* The same, and the run waits for more of a budget (record_ask_budget). */
 gboolean journal_ask_budget(Journal *journal, const RecordShortage *shortage,
-                            const char *tool_call_id, JsonObject **ret_request, GError **error);
+                            const RecordWaiting *waiting, JsonObject **ret_request, GError **error);
 
 /* The same, and these approvals (JsonObject *) wait, in place of the superseded (ids). With an owner only. */
 gboolean journal_suspend(Journal *journal, const GPtrArray *approvals, const GPtrArray *superseded,

@@ -9,9 +9,6 @@
 #include "governance/approvals.h"
 #include "run/run-private.h"
 
-/* Bytes: an approval holds them more than once, and whoever decides is to read them. */
-#define MOST_ARGUMENTS (1u << 20)
-
 /* What the sandbox is, and who makes it: an answer about one holds for no other. */
 char *pause_manifest_digest(const Config *config) {
   g_autoptr(JsonObject) whole = json_object_new_object();
@@ -140,7 +137,7 @@ gboolean pause_suspend(Run *run, const char *call_id, JsonObject *args, GPtrArra
                        GPtrArray *decisions, GError **error) {
   g_autoptr(GPtrArray) approvals = g_ptr_array_new_with_free_func(free_json);
   g_autoptr(GPtrArray) superseded = g_ptr_array_new_with_free_func(g_free);
-  if (strlen(json_object_to_json_string(args)) > MOST_ARGUMENTS) {
+  if (strlen(json_object_to_json_string(args)) > PAUSE_MOST_ARGUMENTS) {
     g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_APPROVAL_REQUIRED,
                         "The command is too long to wait for an approval.");
     return FALSE;

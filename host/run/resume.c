@@ -253,6 +253,19 @@ static void set_arguments(ResumeCall *call, JsonObject *arguments) {
   call->withheld = FALSE;
 }
 
+/* A call that waits for a budget is kept whole where its events are not. */
+static void apply_sealed(GPtrArray *calls, JsonObject *sealed) {
+  if (!json_object_is_type(sealed, json_type_object)) {
+    return;
+  }
+  json_object_object_foreach(sealed, id, arguments) {
+    ResumeCall *call = find(calls, id);
+    if (call && call->remains == REMAINS_AGAIN && arguments) {
+      set_arguments(call, arguments);
+    }
+  }
+}
+
 /* A call that waits is kept whole with its approval, whatever of it is recorded. */
 static void apply_approvals(GPtrArray *calls, JsonObject *approvals) {
   for (gsize i = 0; i < json_object_array_length(approvals); i++) {
@@ -271,7 +284,8 @@ static void apply_approvals(GPtrArray *calls, JsonObject *approvals) {
 static void apply_edits(GPtrArray *calls, JsonObject *approvals) {
   for (gsize i = 0; i < json_object_array_length(approvals); i++) {
     JsonObject *approval = json_object_array_get_idx(approvals, i);
-    JsonObject *edited = json_get(approval, "edited_arguments");
+    JsonObject *sealed = json_get(approval, APPROVAL_SEALED_EDIT);
+    JsonObject *edited = sealed ? sealed : json_get(approval, "edited_arguments");
     ResumeCall *call = find(calls, json_get_text(approval, "tool_call_id"));
     if (edited && call && g_strcmp0(json_get_text(approval, "status"), "approved") == 0) {
       set_arguments(call, edited);
@@ -279,14 +293,28 @@ static void apply_edits(GPtrArray *calls, JsonObject *approvals) {
   }
 }
 
-GPtrArray *resume_calls(JsonObject *run, JsonObject *approvals) {
+GPtrArray *resume_calls(JsonObject *run, JsonObject *approvals, JsonObject *sealed) {
   GPtrArray *calls = g_ptr_array_new_with_free_func((GDestroyNotify)call_free);
   JsonObject *events = json_get(run, "events");
   for (gsize i = 0; i < json_object_array_length(events); i++) {
     take_event(calls, json_object_array_get_idx(events, i));
   }
+  apply_sealed(calls, sealed);
   apply_approvals(calls, approvals);
   apply_edits(calls, approvals);
+  return calls;
+}
+
+GPtrArray *resume_find_calls(Record *record, const char *run_id, JsonObject **ret_run,
+                             GError **error) {
+  g_autoptr(JsonObject) run = record_run(record, run_id, error);
+  g_autoptr(JsonObject) approvals = run ? record_approvals(record, run_id, TRUE, error) : NULL;
+  g_autoptr(JsonObject) sealed = approvals ? record_sealed_calls(record, run_id, error) : NULL;
+  if (!sealed) {
+    return NULL;
+  }
+  GPtrArray *calls = resume_calls(run, approvals, sealed);
+  *ret_run = g_steal_pointer(&run);
   return calls;
 }
 

@@ -53,9 +53,12 @@ typedef struct {
   gboolean withheld; /* something was taken out of the recorded arguments: they cannot be run */
 } ResumeCall;
 
-/* The calls of a run, in order. run is as record_run tells it, approvals as record_approvals does. Returns an owned array
- * of ResumeCall *, which frees them. */
-GPtrArray *resume_calls(JsonObject *run, JsonObject *approvals);
+/* The calls of a run, in order. run is as record_run tells it, approvals as record_approvals does, sealed as
+ * record_sealed_calls. Returns an owned array of ResumeCall *, which frees them. */
+GPtrArray *resume_calls(JsonObject *run, JsonObject *approvals, JsonObject *sealed);
+/* The same from the record itself; ret_run: what record_run tells; owned. NULL: *error. */
+GPtrArray *resume_find_calls(Record *record, const char *run_id, JsonObject **ret_run,
+                             GError **error);
 
 /* Whether a stored request lacks what was taken out of its command; then that cannot be run again. */
 gboolean resume_request_is_redacted(JsonObject *request);

@@ -45,6 +45,9 @@ Heartbeat *heartbeat_start(Record *record, const char *run_id, const char *owner
                            gint64 lease_seconds, gint *lost, Cancel *cancel);
 void heartbeat_stop(Heartbeat *take_heartbeat);
 
+/* Bytes of a call's arguments that are kept to be run again: some are held more than once, and whoever decides reads them. */
+#define PAUSE_MOST_ARGUMENTS (1u << 20)
+
 /* retention.c: for how many days a run is kept after its end; 0: for ever. */
 gint64 retention_days(const Config *config);
 

@@ -57,6 +57,11 @@ want_json 1 budget_request shortfall
 want_json null response
 run "$sandhost" runs --status awaiting_budget --json
 want_json "$id" 0 run_id
+run "$sandhost" show --json --whole "$id"
+want_json awaiting_budget status
+want_json awaiting_budget tool_calls 0 state
+want_json awaiting_budget tool_calls 0 outcome
+want_json '{"total": 1, "by_outcome": {"awaiting_budget": 1}}' totals tool_calls
 run "$sandhost" show --json "$id"
 want_json suspended status
 want_json 0 totals executions sessions

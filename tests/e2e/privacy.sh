@@ -245,3 +245,73 @@ for end in deny cancel; do
   run "$sandhost" record verify
   want_exit 0
 done
+
+# ---- So does one that waits for a budget; only that it can be run again is kept, and only until then ----
+db() { sqlite3 -cmd '.timeout 30000' "$SANDHOST_STATE_DIR/record.db" "$1"; }
+sealed() { db "SELECT count(*) FROM budget_requests WHERE content LIKE '%$model%' OR content LIKE '%jane@example.com%'"; }
+cat >budget.json <<JSON
+{"agent_config": {"governance_config": {"sandbox_config": {"provider": "bubblewrap"}, "policy": {"mode": "permissive"},
+  "budgets": {"request": [{"meter": "tool_calls", "limit": 0.5}]}}},
+ "model_config": {"provider": "p", "model": "m", "api_key": "$model"}}
+JSON
+waits_for_budget() { # COMMAND; sets id
+  run "$sandhost" exec -c budget.json --json -- "$1"
+  want_exit 123
+  want_json awaiting_budget status
+  want_not_in_out "$model"
+  id=$(json run_id)
+  [ "$(sealed)" = 1 ] || fail "a call that waits cannot be run again"
+}
+for secret in "$model" jane@example.com; do
+  waits_for_budget "printf %s $secret | wc -c"
+  for words in "show $id" "show $id --json" "show $id --events --json" "show --json --whole $id" 'budgets' 'budgets --json'; do
+    # shellcheck disable=SC2086
+    run "$sandhost" $words
+    want_exit 0
+    want_not_in_out "$secret"
+    want_not_in_out sealed
+  done
+  run "$sandhost" grant "$id" --approver alice
+  want_exit 0
+  want_not_in_out "$secret"
+  run "$sandhost" resume "$id"
+  want_exit 0
+  want_out ${#secret}
+  [ "$(sealed)" = 0 ] || fail "the call is still there"
+done
+nowhere "$id"
+for end in deny cancel; do
+  waits_for_budget "printf %s $model | wc -c"
+  if [ $end = deny ]; then
+    run "$sandhost" deny "$id" --approver alice
+    want_exit 0
+    run "$sandhost" resume "$id"
+    want_exit 126
+  else
+    run "$sandhost" cancel "$id"
+    want_exit 0
+  fi
+  [ "$(sealed)" = 0 ] || fail "the call is still there ($end)"
+done
+# In a session.
+printf '%s\n' '{"id": 1, "command": "printf %s '"$model"' | wc -c"}' >requests
+run_with "$(cat requests)" "$sandhost" session -c budget.json
+want_exit 123
+want_not_in_out "$model"
+id=$(db 'SELECT run_id FROM runs ORDER BY number DESC LIMIT 1')
+run "$sandhost" grant "$id" --approver alice --amount 10
+run "$sandhost" resume "$id"
+out=$(grep '"id":1' <<<"$out")
+want_json "${#model}"$'\n' data stdout
+[ "$(sealed)" = 0 ] || fail "the call is still there (session)"
+# What nobody records is kept in the same way, without a credential in it.
+sed 's/"governance_config"/"telemetry_config": {"capture": "default"}, &/' budget.json >unrecorded.json
+run_with '{"id": 1, "command": "echo said"}
+' "$sandhost" session -c unrecorded.json
+want_exit 123
+id=$(db 'SELECT run_id FROM runs ORDER BY number DESC LIMIT 1')
+run "$sandhost" grant "$id" --approver alice
+run "$sandhost" resume "$id"
+want_in_out 'said\n'
+run "$sandhost" record verify
+want_exit 0

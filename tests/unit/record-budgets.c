@@ -269,7 +269,8 @@ static JsonObject *ask(Record *record, gint64 amount) {
   const RecordStep step = {0};
   g_free(charge_on(record, RUN, limit_of(1), RECORD_SPEND, amount, NULL, &shortage));
   g_assert_true(shortage.found);
-  record_ask_budget(record, RUN, "owner_1", &shortage, "call_1", &step, &request, &error);
+  const RecordWaiting waiting = {.tool_call_id = "call_1"};
+  record_ask_budget(record, RUN, "owner_1", &shortage, &waiting, &step, &request, &error);
   g_assert_no_error(error);
   return request;
 }

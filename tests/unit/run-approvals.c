@@ -565,7 +565,7 @@ static void check_remains(const char *events, Remains remains, const char *repor
       events);
   g_autoptr(JsonObject) run = json_of(text);
   g_autoptr(JsonObject) approvals = json_of("[]");
-  g_autoptr(GPtrArray) calls = resume_calls(run, approvals);
+  g_autoptr(GPtrArray) calls = resume_calls(run, approvals, NULL);
   g_assert_cmpuint(calls->len, ==, 1);
   const ResumeCall *call = g_ptr_array_index(calls, 0);
   g_assert_cmpint(call->remains, ==, remains);

@@ -17,7 +17,7 @@ static const ResumeCall *call_of(const char *payload, const char *approvals,
                                           payload);
   g_autoptr(JsonObject) run = parse(text);
   g_autoptr(JsonObject) list = parse(approvals);
-  *ret_calls = resume_calls(run, list);
+  *ret_calls = resume_calls(run, list, NULL);
   g_assert_cmpuint((*ret_calls)->len, ==, 1);
   return g_ptr_array_index(*ret_calls, 0);
 }
