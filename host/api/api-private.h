@@ -22,7 +22,8 @@ struct sandhost {
 
   pthread_mutex_t lock; /* guards what follows; held while it is made, not while it is used */
   Harness *harness;     /* NULL: not checked yet. Does not change once made */
-  Record *record;       /* NULL: not needed yet. Does not change once made */
+  Privacy *privacy; /* what host_privacy made without a harness; NULL. Does not change once made */
+  Record *record;   /* NULL: not needed yet. Does not change once made */
 };
 
 struct sandhost_run {
@@ -48,6 +49,9 @@ void host_unref(sandhost *host);
  * *error. */
 const Harness *host_harness(sandhost *host, GError **error);
 Record *host_record(sandhost *host, GError **error);
+
+/* What this host knows of credentials, without checking anything; borrowed until the last reference is gone. */
+const Privacy *host_privacy(sandhost *host);
 
 /* The run and its record, for who reads or changes it: the whole id, owned; story_find's errors. */
 char *host_find_run(sandhost *host, const char *wanted, Record **ret_record, GError **error);

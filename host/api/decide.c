@@ -77,6 +77,7 @@ static int settle(sandhost *host, const char *run_id, const char *approval_id,
   g_autoptr(JsonObject) approval = NULL;
   const ApproverHook hook = {.ask = host->check_approver ? ask_program : NULL, .user = host};
   decision.hook = &hook;
+  decision.known = host_privacy(host);
   if (!decide(host, run_id, approval_id, &decision, &approval, &error)) {
     return api_fail_argument(error, ret_error);
   }

@@ -7,6 +7,7 @@
 #include "config/check.h"
 #include "run/execute.h"
 #include "run/story.h"
+#include "run/typed.h"
 
 /* ---- Life ------------------------------------------------------------------------------------------------------- */
 
@@ -79,6 +80,7 @@ void host_unref(sandhost *host) {
   }
   g_clear_pointer(&host->record, record_close);
   g_clear_pointer(&host->harness, harness_free);
+  g_clear_pointer(&host->privacy, privacy_free);
   provider_registry_free(host->registry);
   json_object_put(host->config);
   g_free(host->workspace);
@@ -144,6 +146,16 @@ const Harness *host_harness(sandhost *host, GError **error) {
   const Harness *harness = host->harness;
   pthread_mutex_unlock(&host->lock);
   return harness;
+}
+
+const Privacy *host_privacy(sandhost *host) {
+  pthread_mutex_lock(&host->lock);
+  if (!host->harness && !host->privacy) {
+    host->privacy = typed_known(host->config);
+  }
+  const Privacy *privacy = host->harness ? host->harness->privacy : host->privacy;
+  pthread_mutex_unlock(&host->lock);
+  return privacy;
 }
 
 int sandhost_check(sandhost *host, char **ret_warnings, char **ret_error) {

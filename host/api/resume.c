@@ -220,7 +220,9 @@ static gboolean abandon(sandhost *host, const char *wanted, const char *status, 
   Record *record = NULL;
   gboolean changed = FALSE;
   g_autofree char *id = host_find_run(host, wanted, &record, error);
-  if (!id || !record_abandon(record, id, status, reason_of(status, reason), &changed, error) ||
+  if (!id ||
+      !resume_abandon(record, id, status, reason_of(status, reason), host_privacy(host), &changed,
+                      error) ||
       (changed && !sweep(host, id, error))) {
     return FALSE;
   }

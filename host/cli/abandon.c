@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
-#include "record/approvals.h"
+#include "run/resume.h"
 
 /* What a process of the run may have left; only after the run is ours to end. A warning where that cannot be known. */
 static void sweep(JsonObject *request, const char *run_id) {
@@ -40,7 +40,8 @@ static gboolean abandon(const char *path, const char *wanted, const char *status
   }
   g_autoptr(Record) record = record_open(path, error);
   g_autofree char *id = record ? record_resolve(record, wanted, error) : NULL;
-  if (!id || !record_abandon(record, id, status, reason, &changed, error)) {
+  g_autoptr(Privacy) known = id ? cli_request_privacy(record, id) : NULL;
+  if (!id || !resume_abandon(record, id, status, reason, known, &changed, error)) {
     return FALSE;
   }
   g_autoptr(JsonObject) life = record_life(record, id, error);

@@ -40,8 +40,13 @@ static gboolean decide(const DecideOptions *options, const char *decision, const
   }
   g_autoptr(Record) record = record_open(path, error);
   g_autofree char *id = record ? record_resolve(record, run, error) : NULL;
-  if (!id || !resume_decide(record, id, approval, decision, options->approver, options->note,
-                            arguments, NULL, error)) {
+  g_autoptr(Privacy) known = id ? cli_request_privacy(record, id) : NULL;
+  const ResumeDecision whole = {.decision = decision,
+                                .approver = options->approver,
+                                .note = options->note,
+                                .arguments = arguments,
+                                .known = known};
+  if (!id || !resume_decide_as(record, id, approval, &whole, NULL, error)) {
     return FALSE;
   }
   printf("%s %s\n", approval, strcmp(decision, "approve") == 0 ? "approved" : "denied");

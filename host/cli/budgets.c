@@ -117,7 +117,8 @@ gboolean budgets_decide(const char *path, const char *wanted, const char *reques
   }
   g_autoptr(Record) record = record_open(chosen, error);
   g_autofree char *id = record ? record_resolve(record, wanted, error) : NULL;
-  if (!id || !resume_decide_budget(record, id, request, decision, NULL, &requests, error)) {
+  g_autoptr(Privacy) known = id ? cli_request_privacy(record, id) : NULL;
+  if (!id || !resume_decide_budget(record, id, request, decision, NULL, known, &requests, error)) {
     return FALSE;
   }
   for (gsize i = 0; i < json_object_array_length(requests); i++) {

@@ -158,6 +158,9 @@ JsonObject *cli_request_new(const CliRunOptions *options, const char *surface);
 /* The other way: the options of a stored request, owned by the caller. The program goes to the folder in which the run
  * was begun. What differs from then is told. */
 gboolean cli_request_open(JsonObject *request, CliRunOptions *ret_options, GError **error);
+/* What the configuration that a run was begun with holds as credentials, for who types something about that run. NULL: it
+ * cannot be read any more, or there is none. Returns owned. */
+Privacy *cli_request_privacy(Record *record, const char *run_id);
 
 /* Tells what a run waits for and what to do about it, on stderr. */
 void cli_tell_waiting(const char *run_id, JsonObject *approvals);

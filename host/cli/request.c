@@ -10,6 +10,8 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "cli/cli.h"
+#include "record/approvals.h"
+#include "run/typed.h"
 
 /* NULL where it cannot be read. Owned. */
 static char *digest_of_file(const char *path) {
@@ -60,6 +62,18 @@ gboolean cli_request_open(JsonObject *request, CliRunOptions *ret_options, GErro
   ret_options->session = g_strdup(json_get_text(request, "session"));
   ret_options->agent = g_strdup(json_get_text(request, "agent"));
   return TRUE;
+}
+
+Privacy *cli_request_privacy(Record *record, const char *run_id) {
+  g_autoptr(JsonObject) life = record_life(record, run_id, NULL);
+  const char *path = json_get_text(json_get(life, "request"), "config");
+  g_autofree char *content = NULL;
+  gsize length = 0;
+  if (!path || !g_file_get_contents(path, &content, &length, NULL)) {
+    return NULL;
+  }
+  g_autoptr(JsonObject) object = json_parse(path, content, length, NULL);
+  return typed_known(object);
 }
 
 static const char *target_of(JsonObject *approval) {

@@ -85,3 +85,18 @@ JsonObject *privacy_config_json(const PrivacyConfig *config) {
   json_add_take(object, "categories", json_from_strv((const char *const *)config->categories));
   return object;
 }
+
+void privacy_config_restore(PrivacyConfig *config, JsonObject *recorded) {
+  CaptureConfig unused;
+  privacy_config_init(config, &unused);
+  if (!json_object_is_type(json_get(recorded, "redacted"), json_type_array)) {
+    return;
+  }
+  g_auto(GStrv) borders = json_get_strv(json_get(recorded, "redacted"));
+  config->enabled = json_get_bool(recorded, "enabled", config->enabled);
+  for (gsize i = 0; i < G_N_ELEMENTS(BORDERS); i++) {
+    const char *name = BORDERS[i].name + strlen("redact_");
+    *border_of(config, i) = borders && g_strv_contains((const char *const *)borders, name);
+  }
+  read_list(recorded, "categories", &config->categories);
+}

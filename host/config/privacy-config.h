@@ -32,5 +32,7 @@ void privacy_config_clear(PrivacyConfig *config);
 
 /* What the record says of it: {enabled, redacted: [borders], categories}. Returns owned. */
 JsonObject *privacy_config_json(const PrivacyConfig *config);
+/* What was recorded so, for a process that does not have the configuration itself; the defaults where nothing is. */
+void privacy_config_restore(PrivacyConfig *config, JsonObject *recorded);
 
 #endif

@@ -64,8 +64,8 @@ gboolean record_heartbeat(Record *record, const char *run_id, const char *owner,
                           gboolean *ret_held, GError **error);
 
 /* {run_id, trace_id, status, attempt, lease_seconds, heartbeat_at, request, error, approvals,
- * budget_requests}. NOT_FOUND "No run {id}";
- * request is null where there is none. Returns owned. */
+ * budget_requests, privacy}. NOT_FOUND "No run {id}"; request is null where there is none; privacy are the settings that
+ * were recorded with its begin. Returns owned. */
 JsonObject *record_life(Record *record, const char *run_id, GError **error);
 
 /* Takes a waiting or stopped run for owner: it is running then, with the event run_resumed; what expired undecided is

@@ -278,26 +278,10 @@ static JsonObject *status_row(sqlite3_stmt *statement) {
   return row;
 }
 
-/* The keys of the counters that cover a run. */
-static JsonObject *read_header(Record *record, const char *run_id, int *ret_code) {
-  JsonObject *header = NULL;
-  sqlite3_stmt *statement = record_statement(record, STATEMENT_RUN, ret_code);
-  if (!statement) {
-    return NULL;
-  }
-  record_bind_text(statement, 1, run_id);
-  int code = sqlite3_step(statement);
-  if (code == SQLITE_ROW) {
-    header = record_json_column(statement, 5);
-  }
-  record_done(statement);
-  *ret_code = code == SQLITE_ROW ? SQLITE_OK : code == SQLITE_DONE ? SQLITE_NOTFOUND : code;
-  return header;
-}
-
 static int read_status(Record *record, const char *run_id, gboolean all, JsonObject *array) {
   int code = SQLITE_OK;
-  g_autoptr(JsonObject) header = run_id ? read_header(record, run_id, &code) : NULL;
+  /* The keys of the counters that cover a run. */
+  g_autoptr(JsonObject) header = run_id ? life_header(record, run_id, &code) : NULL;
   sqlite3_stmt *statement =
       code != SQLITE_OK
           ? NULL

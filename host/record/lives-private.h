@@ -27,6 +27,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Life, life_clear)
 gboolean life_is_open(const char *status);
 /* SQLITE_NOTFOUND: no such run. */
 int life_read(Record *record, const char *run_id, Life *ret_life);
+/* What was recorded with the run's begin; NULL with *ret_code. Returns owned. */
+JsonObject *life_header(Record *record, const char *run_id, int *ret_code);
 /* SQLITE_OK and *refusal set when somebody else holds the run. */
 int life_check_held(Record *record, const char *run_id, const char *owner, GError **refusal);
 

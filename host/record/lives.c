@@ -127,11 +127,28 @@ int life_read(Record *record, const char *run_id, Life *ret_life) {
   return code == SQLITE_ROW ? SQLITE_OK : code == SQLITE_DONE ? SQLITE_NOTFOUND : code;
 }
 
+JsonObject *life_header(Record *record, const char *run_id, int *ret_code) {
+  JsonObject *header = NULL;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_RUN, ret_code);
+  if (!statement) {
+    return NULL;
+  }
+  record_bind_text(statement, 1, run_id);
+  int code = sqlite3_step(statement);
+  if (code == SQLITE_ROW) {
+    header = record_json_column(statement, 5);
+  }
+  record_done(statement);
+  *ret_code = code == SQLITE_ROW ? SQLITE_OK : code == SQLITE_DONE ? SQLITE_NOTFOUND : code;
+  return header;
+}
+
 JsonObject *record_life(Record *record, const char *run_id, GError **error) {
   g_auto(Life) life = {0};
   g_autoptr(JsonObject) object = json_object_new_object();
   JsonObject *approvals = json_object_new_array();
   JsonObject *requests = json_object_new_array();
+  g_autoptr(JsonObject) header = NULL;
   json_add_take(object, "approvals", approvals);
   json_add_take(object, "budget_requests", requests);
   pthread_mutex_lock(&record->lock);
@@ -143,6 +160,9 @@ JsonObject *record_life(Record *record, const char *run_id, GError **error) {
     }
     if (code == SQLITE_OK) {
       code = budget_requests_read(record, life.number, TRUE, requests);
+    }
+    if (code == SQLITE_OK) {
+      header = life_header(record, run_id, &code);
     }
     record_run_statement(record, STATEMENT_ROLLBACK);
   }
@@ -161,6 +181,7 @@ JsonObject *record_life(Record *record, const char *run_id, GError **error) {
   if (life.lives) {
     record_add_time(object, "heartbeat_at", life.heartbeat_at);
   }
+  json_add_take(object, "privacy", json_object_get(json_get(header, "privacy")));
   json_add_take(object, "request", json_object_get(life.request));
   json_add_take(object, "error", json_object_get(life.error));
   return g_steal_pointer(&object);

@@ -9,6 +9,7 @@
 #include "governance/approvals.h"
 #include "governance/requests.h"
 #include "run/execute.h"
+#include "run/typed.h"
 
 #define MOST_NAME 256 /* bytes */
 #define MOST_NOTE 4096
@@ -18,12 +19,17 @@
 
 typedef struct {
   JsonObject *arguments;
+  JsonObject *shown; /* NULL: nothing is to be taken out of them */
   char *argv_digest;
 } Edit;
 
 static void put_edit(void *user, JsonObject *approval) {
   const Edit *edit = user;
   approval_edit(approval, edit->arguments, edit->argv_digest);
+  if (edit->shown) {
+    json_add_take(approval, APPROVAL_SEALED_EDIT, json_object_get(edit->arguments));
+    json_add_take(approval, "edited_arguments", json_object_get(edit->shown));
+  }
 }
 
 /* The digest that the gate will find when it asks about the edited command. Owned. */
@@ -90,11 +96,10 @@ static gboolean find_pending(JsonObject *life, const char *run_id, const char *a
   return FALSE;
 }
 
-static gboolean check_approver(Record *record, const char *run_id, const char *approval_id,
+static gboolean check_approver(JsonObject *life, const char *run_id, const char *approval_id,
                                const ResumeDecision *decision, GError **error) {
-  g_autoptr(JsonObject) life = record_life(record, run_id, error);
   JsonObject *approval = NULL;
-  if (!life || !find_pending(life, run_id, approval_id, &approval, error)) {
+  if (!find_pending(life, run_id, approval_id, &approval, error)) {
     return FALSE;
   }
   if (!approval) {
@@ -115,16 +120,23 @@ gboolean resume_decide_as(Record *record, const char *run_id, const char *approv
                           const ResumeDecision *decision, JsonObject **ret_approval,
                           GError **error) {
   JsonObject *arguments = decision->arguments;
-  if (!check_decision(decision->decision, decision->approver, decision->note, arguments, error) ||
-      !check_approver(record, run_id, approval_id, decision, error)) {
+  if (!check_decision(decision->decision, decision->approver, decision->note, arguments, error)) {
     return FALSE;
   }
+  g_autoptr(JsonObject) life = record_life(record, run_id, error);
+  if (!life || !check_approver(life, run_id, approval_id, decision, error)) {
+    return FALSE;
+  }
+  g_autoptr(Typed) typed = typed_new(life, decision->known);
+  g_autofree char *approver = typed_text(typed, decision->approver);
+  g_autofree char *note = typed_text(typed, decision->note);
   g_autofree char *digest = arguments ? argv_digest_of(json_get_text(arguments, "command")) : NULL;
-  Edit edit = {.arguments = arguments, .argv_digest = digest};
+  g_autoptr(JsonObject) shown = arguments ? typed_arguments(typed, arguments) : NULL;
+  Edit edit = {.arguments = arguments, .shown = shown, .argv_digest = digest};
   const RecordDecision stored = {
       .approve = strcmp(decision->decision, "approve") == 0,
-      .approver = decision->approver,
-      .note = decision->note && *decision->note ? decision->note : NULL,
+      .approver = approver,
+      .note = note && *note ? note : NULL,
       .edit = arguments ? put_edit : NULL,
       .user = &edit,
   };
@@ -154,13 +166,9 @@ static JsonObject *pending_budgets(JsonObject *life, const char *request_id) {
 }
 
 /* Where nothing waits, record_decide_budget has the words for it. */
-static gboolean check_granter(Record *record, const char *run_id, const char *request_id,
+static gboolean check_granter(JsonObject *life, const char *run_id, const char *request_id,
                               const RecordBudgetDecision *decision, const ApproverHook *hook,
                               GError **error) {
-  g_autoptr(JsonObject) life = record_life(record, run_id, error);
-  if (!life) {
-    return FALSE;
-  }
   g_autoptr(JsonObject) pending = pending_budgets(life, request_id);
   if (json_object_array_length(pending) == 0) {
     return TRUE;
@@ -178,7 +186,7 @@ static gboolean check_granter(Record *record, const char *run_id, const char *re
 
 gboolean resume_decide_budget(Record *record, const char *run_id, const char *request_id,
                               const RecordBudgetDecision *decision, const ApproverHook *hook,
-                              JsonObject **ret_requests, GError **error) {
+                              const Privacy *known, JsonObject **ret_requests, GError **error) {
   RecordBudgetDecision stored = *decision;
   if (!check_who(decision->approver, decision->note, error)) {
     return FALSE;
@@ -186,11 +194,27 @@ gboolean resume_decide_budget(Record *record, const char *run_id, const char *re
   if (decision->amount < 0) {
     return refuse(error, "amount must be greater than zero");
   }
-  if (!check_granter(record, run_id, request_id, decision, hook, error)) {
+  g_autoptr(JsonObject) life = record_life(record, run_id, error);
+  if (!life || !check_granter(life, run_id, request_id, decision, hook, error)) {
     return FALSE;
   }
-  stored.note = decision->note && *decision->note ? decision->note : NULL;
+  g_autoptr(Typed) typed = typed_new(life, known);
+  g_autofree char *approver = typed_text(typed, decision->approver);
+  g_autofree char *note = typed_text(typed, decision->note);
+  stored.approver = approver;
+  stored.note = note && *note ? note : NULL;
   return record_decide_budget(record, run_id, request_id, &stored, ret_requests, error);
+}
+
+gboolean resume_abandon(Record *record, const char *run_id, const char *status, const char *reason,
+                        const Privacy *known, gboolean *ret_changed, GError **error) {
+  g_autoptr(JsonObject) life = record_life(record, run_id, error);
+  if (!life) {
+    return FALSE;
+  }
+  g_autoptr(Typed) typed = typed_new(life, known);
+  g_autofree char *told = typed_text(typed, reason);
+  return record_abandon(record, run_id, status, told, ret_changed, error);
 }
 
 /* ---- What remains ------------------------------------------------------------------------------------------------ */

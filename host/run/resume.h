@@ -9,11 +9,14 @@
 #ifndef SANDHOST_RUN_RESUME_H
 #define SANDHOST_RUN_RESUME_H
 
+#include "privacy/privacy.h"
 #include "record/approvals.h"
 #include "record/budgets.h"
 #include "run/approver.h"
 
-/* Decides one approval: decision is "approve" or "deny". note, and arguments (the edited call's), may be NULL. Errors: the
+/* All texts of a person are recorded as run/typed.h has them; an edited call runs as it was typed.
+ *
+ * Decides one approval: decision is "approve" or "deny". note, and arguments (the edited call's), may be NULL. Errors: the
  * texts of behaviour 6.3, as CONFIG, NOT_FOUND and CONFLICT; those of approver_allows. ret_approval (may be NULL): what it has become; owned. */
 gboolean resume_decide(Record *record, const char *run_id, const char *approval_id,
                        const char *decision, const char *approver, const char *note,
@@ -26,17 +29,22 @@ typedef struct {
   const char *note;         /* NULL */
   JsonObject *arguments;    /* NULL */
   const ApproverHook *hook; /* NULL */
+  const Privacy *known;     /* as typed_new has it; NULL */
 } ResumeDecision;
 gboolean resume_decide_as(Record *record, const char *run_id, const char *approval_id,
                           const ResumeDecision *decision, JsonObject **ret_approval,
                           GError **error);
 
-/* The same about the budget requests that a run waits for; request_id NULL: all of them; hook may be NULL. The question has
+/* The same about the budget requests that a run waits for; request_id NULL: all of them; hook and known may be NULL. The question has
  * amount (null: what is missing) and budget_requests in the place of arguments and approval. Errors: CONFIG for what makes
  * no sense, those of approver_allows and record_decide_budget. */
 gboolean resume_decide_budget(Record *record, const char *run_id, const char *request_id,
                               const RecordBudgetDecision *decision, const ApproverHook *hook,
-                              JsonObject **ret_requests, GError **error);
+                              const Privacy *known, JsonObject **ret_requests, GError **error);
+
+/* record_abandon with a reason of a person's. */
+gboolean resume_abandon(Record *record, const char *run_id, const char *status, const char *reason,
+                        const Privacy *known, gboolean *ret_changed, GError **error);
 
 typedef enum {
   REMAINS_AGAIN,   /* it waited, or was never begun: it is to be run */
