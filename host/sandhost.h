@@ -11,6 +11,9 @@
  *   sandhost_approvals -> sandhost_approve | sandhost_deny
  *   sandhost_resume -> sandhost_execute_stopped -> sandhost_execute ... -> sandhost_run_end
  *
+ * So does one that has used up a budget: "awaiting_budget", sandhost_grant | sandhost_deny_budget. What a program uses
+ * beside commands, such as a model, is charged with sandhost_run_charge, sandhost_run_hold and sandhost_run_settle.
+ *
  * A host is a configuration with its providers and its record. A run is one task of an agent: it has one sandbox,
  * made by its first command and shared by all of them. libsandhost(3) has an example.
  *
@@ -76,7 +79,7 @@ enum sandhost_status {
   SANDHOST_STATUS_RECORD = -60,    /* the record could not be read or written */
   SANDHOST_STATUS_WORKSPACE = -70, /* the workspace could not be read or written */
   SANDHOST_STATUS_CANCELLED = -80,
-  SANDHOST_STATUS_DENIED = -90, /* the policy refused */
+  SANDHOST_STATUS_DENIED = -90, /* the policy refused, or a budget has no room */
   SANDHOST_STATUS_FAILED = -100 /* anything else */
 };
 
@@ -86,12 +89,17 @@ enum sandhost_status {
 struct sandhost_decision {
   size_t size;
   const char *run_id;
-  const char *approval_id;
-  const char *decision;  /* "approve" or "deny" */
-  const char *approver;  /* the name that is claimed */
-  const char *note;      /* NULL: none */
-  const char *arguments; /* JSON: the call as it was edited; NULL: as it was asked about */
-  const char *approval;  /* JSON: the ask, as sandhost_approvals tells it */
+  const char *approval_id; /* NULL: it is about budgets */
+  const char *decision;    /* "approve" or "deny"; about budgets "grant" or "deny" */
+  const char *approver;    /* the name that is claimed */
+  const char *note;        /* NULL: none */
+  const char *arguments;   /* JSON: the call as it was edited; NULL: as it was asked about */
+  const char
+      *approval; /* JSON: the ask, as sandhost_approvals tells it; NULL: it is about budgets */
+  const char
+      *budget_requests; /* JSON: an array of what is decided of budgets; NULL: it is about an ask */
+  const char
+      *amount; /* a number: how much more is granted; NULL: what is missing, or it is no grant */
 };
 
 /* What a program sets beside the configuration; each member wins over it. NULL: what the configuration says. */
@@ -102,11 +110,11 @@ struct sandhost_settings {
   const char *record;    /* file that keeps the record; made when it is missing */
 
   /* Says whether the one who decides is who the name claims; names are not authenticated otherwise. Asked by
-   * sandhost_approve and sandhost_deny before anything is stored, after the program that the configuration names
+   * sandhost_approve, sandhost_deny, sandhost_grant and sandhost_deny_budget before anything is stored, after the program that the configuration names
    * (governance_config.approver_check), and only about an ask that still waits. 0: yes. Any other: the decision is refused
    * as DENIED, with the text in *ret_refusal (NULL before; allocated with malloc, freed by the library) as the reason. NULL
    * function: a name is taken as given.
-   * Threads: from the thread of sandhost_approve and sandhost_deny, so several at once. It may block. user must live until
+   * Threads: from the thread of the function that decides, so several at once. It may block. user must live until
    * the host is closed and its runs have ended. */
   int (*check_approver)(void *user, const struct sandhost_decision *decision, char **ret_refusal);
   void *user;
@@ -220,11 +228,17 @@ struct sandhost_hooks {
    * answers makes the run wait (governance_config.approval_mode "fail" still refuses at once), and a run whose process died
    * can be resumed. NULL: such an ask is refused. sandhost_resume does not look at it. */
   const char *request;
+
+  /* What the run belongs to (the budgets of a session), and whose run it is (those of an agent): UTF-8, not empty, at most
+   * 256 bytes; they win over the configuration's session_id and name. NULL: those; without any, the run is a session of its
+   * own. sandhost_resume does not look at them: the run keeps what it was begun with. */
+  const char *session_id;
+  const char *agent_name;
 };
 
 /* Starts a run and its row in the record. The sandbox itself is made by the first command. hooks: NULL: none. ret_run:
  * must not be NULL; owned, given back with sandhost_run_end. A host has any number of runs at once.
- * Errors: INVALID (also a request that is no JSON object), those of sandhost_check, CONFIG (there is no execute tool: the reason is sandhost_tool's),
+ * Errors: INVALID (also a request that is no JSON object, and names that make no sense), those of sandhost_check, CONFIG (there is no execute tool: the reason is sandhost_tool's),
  * RECORD. */
 SANDHOST_API int sandhost_run_start(sandhost *host, const struct sandhost_hooks *hooks,
                                     sandhost_run **ret_run, char **ret_error);
@@ -245,6 +259,12 @@ SANDHOST_API const char *sandhost_run_id(const sandhost_run *run);
  * about has happened, and "approvals" has the asks: [{"approval_id", "tool_call_id", "capability", "target", "arguments",
  * "risk_level", "reason", "expires_at", ...}]. Commands that run go on, no new one begins: end the run with
  * sandhost_run_end(run, NULL, ...).
+ *
+ * It is "awaiting_budget" where a budget has no room that the run can wait for (hooks->request, on_exhausted "pause"): the
+ * same holds, nothing was used, and "budget_request" is {"request_id", "scope", "meter", "window", "limit", "used",
+ * "needed", "shortfall"}. Where it cannot wait this command is refused, and the next may have room. A budget that ends the
+ * run (on_exhausted "terminate") gives "error" with "termination_reason": "budget_exhausted" and the text for whoever asked
+ * in "response": no command of the run is begun any more, and its end is "failed".
  *
  * Whatever becomes of the command is a result, and OK: a command that fails, one that the policy denies, a sandbox that
  * is lost, an empty command, a negative timeout. A failure means that there was no call at all, and nothing was
@@ -267,8 +287,8 @@ SANDHOST_API void sandhost_cancel(sandhost_run *run);
 
 /* Waits for the run's commands, ends its sandbox, writes the end into the record and frees the run. The run is gone
  * whatever is returned. Not from a hook.
- * status: "completed", "failed" or "cancelled"; NULL: "cancelled" after sandhost_cancel, else "awaiting_approval" when the
- * run waits, else "completed". Any other word is INVALID, and recorded as "failed". reason: for the record; NULL: none.
+ * status: "completed", "failed" or "cancelled"; NULL: "cancelled" after sandhost_cancel, else "failed" when a budget has
+ * ended the run, else "awaiting_approval" or "awaiting_budget" when it waits, else "completed". Any other word is INVALID, and recorded as "failed". reason: for the record; NULL: none.
  * Errors: INVALID, RECORD (the end could not be written), STATE (the run was ended, or taken over, from outside). */
 SANDHOST_API int sandhost_run_end(sandhost_run *run, const char *status, const char *reason,
                                   char **ret_error);
@@ -315,6 +335,12 @@ SANDHOST_API int sandhost_resume(sandhost *host, const char *run_id,
                                  const struct sandhost_hooks *hooks, sandhost_run **ret_run,
                                  char **ret_error);
 
+/* What the run waits for, or what has ended it, at this moment: JSON {"run_id", "status": what sandhost_run_end with a NULL
+ * status would record, "approvals": as in the result of sandhost_execute, "budget_requests": [as "budget_request" there],
+ * "termination_reason": "budget_exhausted" or null, "message": why, or null}. ret_json: must not be NULL.
+ * Errors: INVALID, STATE (the run is ending). */
+SANDHOST_API int sandhost_run_waiting(sandhost_run *run, char **ret_json, char **ret_error);
+
 /* The request that the run was begun with (hooks->request), as JSON; NULL: there is none. Borrowed until
  * sandhost_run_end. */
 SANDHOST_API const char *sandhost_run_request(const sandhost_run *run);
@@ -338,6 +364,66 @@ SANDHOST_API int sandhost_execute_stopped(sandhost_run *run, char **ret_results,
 SANDHOST_API int sandhost_abandon(sandhost *host, const char *run_id, const char *status,
                                   const char *reason, char **ret_status, char **ret_error);
 
+/* ---- Budgets ---------------------------------------------------------------------------------------------------- */
+
+/* Amounts are whole millionths of a meter's unit: 1500000 is one and a half dollars of "model_cost_usd", 2000000 two calls
+ * of "model_calls". Meters: "model_cost_usd", "model_tokens", "model_calls", "tool_calls", "sandbox_seconds",
+ * "subagent_runs". The library charges commands and their sandbox's seconds itself; the others are the program's to charge.
+ * A charge counts for every limit that covers the run, in this and all other processes with the same record, and for
+ * nothing where no limit is on the meter. */
+
+/* How an amount is charged. The numbers have gaps. */
+enum sandhost_charge {
+  SANDHOST_CHARGE_SPEND = 0, /* before the work: spent, if there is room for it in every limit */
+  SANDHOST_CHARGE_LOOK = 10, /* is there room? nothing is spent */
+  SANDHOST_CHARGE_DONE = 20  /* for work that is done: never refused, also beyond a limit */
+};
+
+/* Charges the run for something that the program does. meter: above. millionths: not negative. how: enum sandhost_charge.
+ * DENIED: there is no room, nothing was charged, and the work must not be done. *ret_error says which budget. What that
+ * means for the run tells sandhost_run_waiting: it waits ("awaiting_budget": end it, to be granted more and resumed), it is
+ * over ("failed"), or, where it cannot wait, goes on without this work.
+ * Errors: INVALID, DENIED, STATE (the run is ending, or was taken over from outside), RECORD. */
+SANDHOST_API int sandhost_run_charge(sandhost_run *run, const char *meter, long long millionths,
+                                     int how, char **ret_error);
+
+/* Holds an amount for work whose real amount is known only afterwards: nobody else gets it meanwhile. ret_hold: must not be
+ * NULL; the name of the hold, for sandhost_run_settle. What is not settled is free again with the end of the run, whoever
+ * notices that. The rest, and errors, as sandhost_run_charge. */
+SANDHOST_API int sandhost_run_hold(sandhost_run *run, const char *meter, long long millionths,
+                                   char **ret_hold, char **ret_error);
+
+/* Ends a hold: millionths were used in its place, be it 0, less or more; that is never refused. After RECORD it is written
+ * with whatever is written next.
+ * Errors: INVALID, NOT_FOUND (this run has no such hold, or it was settled), STATE, RECORD. */
+SANDHOST_API int sandhost_run_settle(sandhost_run *run, const char *hold, long long millionths,
+                                     char **ret_error);
+
+/* What was used of budgets: a JSON array of {"scope", "meter", "window", "key", "window_starts", "limit", "granted", "spent",
+ * "reserved", "remaining"}, numbers in the meter's unit: of those that cover a run, or with a NULL run_id of all. all: also
+ * days and months that are over. run_id and ret_json as for sandhost_approvals. A budget appears with the first run that
+ * uses it.
+ * Errors: INVALID, NOT_FOUND ("No run {id}"), those of sandhost_trajectory. */
+SANDHOST_API int sandhost_budgets(sandhost *host, const char *run_id, int all, char **ret_json,
+                                  char **ret_error);
+
+/* Raises what a run waits for, for everybody whom that budget covers; sandhost_resume goes on with the run. request_id: one
+ * of its requests; NULL: all. millionths: how much more; 0: what is missing. approver, note, and whether the approver is who
+ * the name says: as for sandhost_approve. The decision is final, and the run may belong to any program.
+ * ret_requests: JSON: an array of what the requests have become: {"request_id", "status": "granted", "scope", "meter",
+ * "window", "key", "amount", "approver", "note", "decided_at", ...}.
+ * Errors: INVALID (also an amount for several requests at once), NOT_FOUND, STATE ("Run {id} is not waiting for a budget
+ * decision"), DENIED, CONFIG, FAILED, RECORD. After an error nothing was decided. */
+SANDHOST_API int sandhost_grant(sandhost *host, const char *run_id, const char *request_id,
+                                const char *approver, const char *note, long long millionths,
+                                char **ret_requests, char **ret_error);
+
+/* The other answer: when the run is resumed it ends, as "failed" with "termination_reason": "budget_exhausted". The rest as
+ * sandhost_grant; the status of the requests is "denied". */
+SANDHOST_API int sandhost_deny_budget(sandhost *host, const char *run_id, const char *request_id,
+                                      const char *approver, const char *note, char **ret_requests,
+                                      char **ret_error);
+
 /* ---- The record ------------------------------------------------------------------------------------------------- */
 
 /* Everything that happened in one segment of a run of this host's record, whichever program made it: JSON, the trajectory
@@ -350,7 +436,8 @@ SANDHOST_API int sandhost_trajectory(sandhost *host, const char *id, char **ret_
                                      char **ret_error);
 
 /* The whole run: JSON {"run_id", "session_id", "agent_name", "status", "attempt", "previous_attempts", "segments":
- * [{"trace_id", "status", "trajectory", "trace_kept"}], "traces_missing", "totals", "tool_calls", "approvals", "usage"}.
+ * [{"trace_id", "status", "trajectory", "trace_kept"}], "traces_missing", "totals", "tool_calls", "approvals", "budget_requests",
+ * "usage"}.
  * A call that waited is in several segments; totals and tool_calls count it once, by how it finally ended. run_id: also the
  * id of a trace. ret_json: must not be NULL. Errors: as sandhost_trajectory. */
 SANDHOST_API int sandhost_run_trajectory(sandhost *host, const char *run_id, char **ret_json,

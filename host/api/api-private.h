@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "record/record.h"
+#include "run/approver.h"
 #include "run/harness.h"
 #include "run/run.h"
 #include "sandhost.h"
@@ -37,6 +38,7 @@ struct sandhost_run {
   pthread_cond_t idle;
   guint executing;
   gboolean ending;
+  GHashTable *holds;  /* name, owned, to its meter: what was held and not settled */
   GPtrArray *stopped; /* ResumeCall *: what earlier segments left; NULL: nothing, or it was run */
   gboolean reset;     /* an earlier segment had a sandbox */
 };
@@ -74,6 +76,12 @@ typedef struct {
 } ApiCall;
 /* Returns owned. */
 JsonObject *api_run_execute(sandhost_run *run, const ApiCall *call);
+
+/* What the run would end as if nobody said more. Constant. */
+const char *api_run_status(sandhost_run *run);
+
+/* The program's function that is asked about an approver; user is the host. */
+ApproverHook api_approver(sandhost *host);
 
 /* A JSON object that the program gave: *ret_object is owned, NULL for a NULL text. what names it. CONFIG. */
 gboolean api_take_object(const char *what, const char *text, JsonObject **ret_object,

@@ -47,6 +47,8 @@ static gboolean ask_program(void *user, JsonObject *question, char **ret_refusal
   const sandhost *host = user;
   g_autofree char *arguments = member_text(question, "arguments");
   g_autofree char *approval = member_text(question, "approval");
+  g_autofree char *budgets = member_text(question, "budget_requests");
+  g_autofree char *amount = member_text(question, "amount");
   const struct sandhost_decision decision = {
       .size = sizeof decision,
       .run_id = json_get_text(question, "run_id"),
@@ -56,12 +58,18 @@ static gboolean ask_program(void *user, JsonObject *question, char **ret_refusal
       .note = json_get_text(question, "note"),
       .arguments = arguments,
       .approval = approval,
+      .budget_requests = budgets,
+      .amount = amount,
   };
   char *refusal = NULL;
   gboolean yes = host->check_approver(host->user, &decision, &refusal) == 0;
   *ret_refusal = g_strdup(refusal);
   free(refusal);
   return yes;
+}
+
+ApproverHook api_approver(sandhost *host) {
+  return (ApproverHook){.ask = host->check_approver ? ask_program : NULL, .user = host};
 }
 
 static gboolean decide(sandhost *host, const char *wanted, const char *approval_id,
@@ -75,7 +83,7 @@ static int settle(sandhost *host, const char *run_id, const char *approval_id,
                   ResumeDecision decision, char **ret_approval, char **ret_error) {
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonObject) approval = NULL;
-  const ApproverHook hook = {.ask = host->check_approver ? ask_program : NULL, .user = host};
+  const ApproverHook hook = api_approver(host);
   decision.hook = &hook;
   decision.known = host_privacy(host);
   if (!decide(host, run_id, approval_id, &decision, &approval, &error)) {

@@ -42,7 +42,9 @@ static gboolean go_on(sandhost_run *run, const char *wanted, GError **error) {
   if (!life || !check_surface(life, id, error)) {
     return FALSE;
   }
-  const RunHooks hooks = api_run_hooks(run);
+  RunHooks hooks = api_run_hooks(run);
+  hooks.session_id = json_get_text(json_get(life, "request"), "session");
+  hooks.agent_name = json_get_text(json_get(life, "request"), "agent");
   run->run = run_resume(harness, record, id, &hooks, error);
   if (!run->run) {
     return FALSE;

@@ -14,6 +14,7 @@
 #define MAX_APPROVER 256u /* bytes of a name that are kept */
 #define MAX_REQUEST (1u << 20)
 #define MAX_TAG 1024u
+#define MAX_NAME 256u
 
 /* ---- Hooks ------------------------------------------------------------------------------------------------------ */
 
@@ -72,6 +73,7 @@ void api_run_free(sandhost_run *run) {
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->idle);
   g_clear_pointer(&run->stopped, g_ptr_array_unref);
+  g_hash_table_unref(run->holds);
   g_free(run->request);
   g_free(run);
 }
@@ -85,11 +87,14 @@ sandhost_run *api_run_new(sandhost *host, const struct sandhost_hooks *hooks, in
                              "hooks->size is not one that this libsandhost knows", ret_error);
     return NULL;
   }
-  own.request = NULL;
+  own.request = NULL; /* this and the names are read where they count */
+  own.session_id = NULL;
+  own.agent_name = NULL;
   sandhost_run *run = g_new0(sandhost_run, 1);
   run->host = host_ref(host);
   run->cancel = cancel_new();
   run->hooks = own;
+  run->holds = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
   pthread_mutex_init(&run->lock, NULL);
   pthread_cond_init(&run->idle, NULL);
   return run;
@@ -104,18 +109,46 @@ RunHooks api_run_hooks(sandhost_run *run) {
   };
 }
 
-/* What is stored of the program's request; NULL for none. Owned. */
-static JsonObject *request_of(JsonObject *own) {
+/* Names of the program's hooks, where those are long enough to have them; NULL: none. Borrowed. */
+typedef struct {
+  const char *session_id;
+  const char *agent_name;
+} Names;
+
+static gboolean check_name(const char *member, const char *name, GError **error) {
+  gsize length = name ? strnlen(name, MAX_NAME + 1) : 0;
+  if (!name || (length > 0 && length <= MAX_NAME && g_utf8_validate(name, (gssize)length, NULL) &&
+                name[strspn(name, " \t\r\n")])) {
+    return TRUE;
+  }
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+              "hooks->%s must be valid UTF-8 of at most 256 bytes, and not empty", member);
+  return FALSE;
+}
+
+static gboolean take_names(const struct sandhost_hooks *hooks, Names *ret_names, GError **error) {
+  gboolean has_session = hooks && hooks->size >= API_SIZE_TO(struct sandhost_hooks, session_id);
+  gboolean has_agent = hooks && hooks->size >= API_SIZE_TO(struct sandhost_hooks, agent_name);
+  ret_names->session_id = has_session ? hooks->session_id : NULL;
+  ret_names->agent_name = has_agent ? hooks->agent_name : NULL;
+  return check_name("session_id", ret_names->session_id, error) &&
+         check_name("agent_name", ret_names->agent_name, error);
+}
+
+/* What is stored of the program's request, with the names that the run has also later; NULL for none. Owned. */
+static JsonObject *request_of(JsonObject *own, const Names *names) {
   if (!own) {
     return NULL;
   }
   JsonObject *request = json_object_new_object();
   json_add_text(request, "surface", "api");
   json_add_take(request, "request", json_object_get(own));
+  json_add_text(request, "session", names->session_id);
+  json_add_text(request, "agent", names->agent_name);
   return request;
 }
 
-static gboolean start(sandhost_run *run, JsonObject *own, GError **error) {
+static gboolean start(sandhost_run *run, JsonObject *own, const Names *names, GError **error) {
   const Harness *harness = host_harness(run->host, error);
   if (!harness || !harness_executes(harness, error)) {
     return FALSE;
@@ -124,9 +157,11 @@ static gboolean start(sandhost_run *run, JsonObject *own, GError **error) {
   if (!record) {
     return FALSE;
   }
-  g_autoptr(JsonObject) request = request_of(own);
+  g_autoptr(JsonObject) request = request_of(own, names);
   RunHooks hooks = api_run_hooks(run);
   hooks.request = request;
+  hooks.session_id = names->session_id;
+  hooks.agent_name = names->agent_name;
   run->run = run_start(harness, record, &hooks, error);
   return run->run != NULL;
 }
@@ -148,6 +183,7 @@ int sandhost_run_start(sandhost *host, const struct sandhost_hooks *hooks, sandh
                        char **ret_error) {
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonObject) request = NULL;
+  Names names = {0};
   int status = SANDHOST_STATUS_OK;
   if (!host || !ret_run) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host and ret_run must not be NULL", ret_error);
@@ -156,11 +192,11 @@ int sandhost_run_start(sandhost *host, const struct sandhost_hooks *hooks, sandh
   if (!run) {
     return status;
   }
-  if (!take_request(hooks, &request, &error)) {
+  if (!take_request(hooks, &request, &error) || !take_names(hooks, &names, &error)) {
     api_run_free(run);
     return api_fail_argument(error, ret_error);
   }
-  if (!start(run, request, &error)) {
+  if (!start(run, request, &names, &error)) {
     api_run_free(run);
     return api_fail(error, ret_error);
   }
@@ -188,6 +224,17 @@ static gboolean status_is_known(const char *status) {
   return g_strv_contains(KNOWN, status);
 }
 
+const char *api_run_status(sandhost_run *run) {
+  g_autofree char *exhausted = run_exhausted(run->run);
+  g_autoptr(JsonObject) approvals = run_waiting(run->run);
+  g_autoptr(JsonObject) budgets = run_waiting_budgets(run->run);
+  return cancel_raised(run->cancel)                ? "cancelled"
+         : exhausted                               ? "failed"
+         : json_object_array_length(approvals) > 0 ? "awaiting_approval"
+         : json_object_array_length(budgets) > 0   ? "awaiting_budget"
+                                                   : "completed";
+}
+
 int sandhost_run_end(sandhost_run *run, const char *status, const char *reason, char **ret_error) {
   if (!run) {
     return api_refuse(SANDHOST_STATUS_INVALID, "run must not be NULL", ret_error);
@@ -202,9 +249,7 @@ int sandhost_run_end(sandhost_run *run, const char *status, const char *reason, 
   g_autoptr(GError) error = NULL;
   gboolean known = !status || status_is_known(status);
   if (!status) {
-    status = cancel_raised(run->cancel) ? "cancelled"
-             : run_is_paused(run->run)  ? "awaiting_approval"
-                                        : "completed";
+    status = api_run_status(run);
   }
   gboolean ok = run_end(g_steal_pointer(&run->run), known ? status : "failed", reason, &error);
   run_retain(host_harness(run->host, NULL), host_record(run->host, NULL));

@@ -16,7 +16,9 @@ typedef struct Heartbeat Heartbeat;
 struct Run {
   char *id;
   char *trace_id;
-  char *owner; /* owner_...: this attempt's name in the record */
+  char *owner;      /* owner_...: this attempt's name in the record */
+  char *session_id; /* NULL: it belongs to nothing */
+  char *agent_name;
   const Harness *harness;
   Record *record;
   Journal *journal;

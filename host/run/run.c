@@ -30,6 +30,10 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   journal_set_capture(run->journal, &capture);
   run->hooks = *hooks;
   run->hooks.request = NULL;
+  run->hooks.session_id = NULL; /* borrowed for now, as the next */
+  run->hooks.agent_name = NULL;
+  run->session_id = g_strdup(hooks->session_id ? hooks->session_id : harness->config->session_id);
+  run->agent_name = g_strdup(hooks->agent_name ? hooks->agent_name : harness->config->agent_name);
   if (hooks->cancel) {
     cancel_ref(hooks->cancel);
   }
@@ -40,9 +44,8 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   run->manifest_digest = pause_manifest_digest(harness->config);
   run->waiting = json_object_new_array();
   run->waiting_budgets = json_object_new_array();
-  const MeteringKeys keys = {.run_id = run->id,
-                             .session_id = harness->config->session_id,
-                             .agent_name = harness->config->agent_name};
+  const MeteringKeys keys = {
+      .run_id = run->id, .session_id = run->session_id, .agent_name = run->agent_name};
   run->metering = metering_new(harness->policy ? policy_budgets(harness->policy) : NULL, &keys);
   journal_set_metering(run->journal, run->metering);
   if (record) {
@@ -53,8 +56,14 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   return run;
 }
 
-static JsonObject *header_of(const Harness *harness) {
+static JsonObject *header_of(const Harness *harness, const RunHooks *hooks) {
   g_autoptr(JsonObject) header = harness_header(harness);
+  if (hooks->session_id) {
+    json_add_text(header, "session_id", hooks->session_id);
+  }
+  if (hooks->agent_name) {
+    json_add_text(header, "agent_name", hooks->agent_name);
+  }
   return privacy_json(harness->privacy, PRIVACY_TELEMETRY, header, TRUE, NULL);
 }
 
@@ -95,7 +104,7 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
   g_autofree char *trace_id = id_new("trace");
   g_autofree char *owner = id_new("owner");
   if (record) {
-    g_autoptr(JsonObject) header = header_of(harness);
+    g_autoptr(JsonObject) header = header_of(harness, hooks);
     g_autoptr(JsonObject) request = request_of(harness, hooks->request);
     const RecordLife life = {.owner = owner,
                              .lease_seconds = lease_of(harness),
@@ -141,7 +150,7 @@ const char *run_id(const Run *run) {
 }
 
 const char *run_session_id(const Run *run) {
-  return run->harness->config->session_id;
+  return run->session_id;
 }
 
 const char *run_trace_id(const Run *run) {
@@ -195,6 +204,8 @@ static void run_free(Run *run) {
   g_free(run->exhausted);
   json_object_put(run->decided);
   g_free(run->manifest_digest);
+  g_free(run->session_id);
+  g_free(run->agent_name);
   g_free(run->owner);
   g_free(run->trace_id);
   g_free(run->id);

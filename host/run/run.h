@@ -23,6 +23,10 @@ typedef struct {
   /* What begins this run again in another process, as resume.h says; borrowed while run_start runs. Then a run whose
    * answer is NULL pauses at an ask, to be decided and resumed later. NULL: an ask that nobody answers is refused. */
   JsonObject *request;
+  /* What budgets count the run for in the place of the configuration's; borrowed; NULL: that one. Both are a matter of the
+   * door at run_resume too. */
+  const char *session_id;
+  const char *agent_name;
   /* Nobody is told of the run before its first step: its begin reaches the disk with what is written before that step. */
   gboolean unannounced;
 } RunHooks;
@@ -75,7 +79,7 @@ const char *run_session_id(const Run *run);
 const char *run_trace_id(const Run *run);
 
 /* Ends the sandbox, writes the end (status of behaviour 6.4: "completed", "failed", "cancelled",
- * "awaiting_approval") and frees. No command may be running. FALSE when the record could not be written or the
+ * "awaiting_approval", which a run that waits for budgets alone makes "awaiting_budget") and frees. No command may be running. FALSE when the record could not be written or the
  * sandbox not ended; the run is gone all the same. */
 gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error);
 
