@@ -327,7 +327,8 @@ SANDHOST_API int sandhost_deny(sandhost *host, const char *run_id, const char *a
  * with a fresh sandbox and with the configuration of this host. Of several that try, one wins. What was decided under
  * another policy or for another sandbox does not count: then the run waits again. hooks, ret_run: as for
  * sandhost_run_start. Blocks while sandboxes that an earlier process left are removed; runs no command yet.
- * Errors: INVALID, NOT_FOUND ("No run {id}"), STATE ("Run {id} is still waiting for approval: {ids}", "Run {id} is running
+ * Errors: INVALID, NOT_FOUND ("No run {id}"), STATE ("Run {id} is still waiting for approval: {ids}", "Run {id} is
+ * still waiting for a budget decision: {ids}", "Run {id} is running
  * in another process (its heartbeat is current)", "Run {id} is {status}; only a waiting or stopped run can resume", "Run
  * {id} cannot be resumed: its request was never stored", a run of the program sandhost: that resumes it), those of
  * sandhost_run_start. */
