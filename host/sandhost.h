@@ -110,10 +110,10 @@ struct sandhost_settings {
   const char *record;    /* file that keeps the record; made when it is missing */
 
   /* Says whether the one who decides is who the name claims; names are not authenticated otherwise. Asked by
-   * sandhost_approve, sandhost_deny, sandhost_grant and sandhost_deny_budget before anything is stored, after the program that the configuration names
-   * (governance_config.approver_check), and only about an ask that still waits. 0: yes. Any other: the decision is refused
-   * as DENIED, with the text in *ret_refusal (NULL before; allocated with malloc, freed by the library) as the reason. NULL
-   * function: a name is taken as given.
+   * sandhost_approve, sandhost_deny, sandhost_grant and sandhost_deny_budget before anything is stored, after the
+   * program that the configuration names (governance_config.approver_check), and only about an ask that still waits.
+   * 0: yes. Any other: the decision is refused as DENIED, with the text in *ret_refusal (NULL before; allocated with
+   * malloc, freed by the library) as the reason. NULL function: a name is taken as given.
    * Threads: from the thread of the function that decides, so several at once. It may block. user must live until
    * the host is closed and its runs have ended. */
   int (*check_approver)(void *user, const struct sandhost_decision *decision, char **ret_refusal);
@@ -238,8 +238,8 @@ struct sandhost_hooks {
 
 /* Starts a run and its row in the record. The sandbox itself is made by the first command. hooks: NULL: none. ret_run:
  * must not be NULL; owned, given back with sandhost_run_end. A host has any number of runs at once.
- * Errors: INVALID (also a request that is no JSON object, and names that make no sense), those of sandhost_check, CONFIG (there is no execute tool: the reason is sandhost_tool's),
- * RECORD. */
+ * Errors: INVALID (also a request that is no JSON object, and names that make no sense), those of sandhost_check,
+ * CONFIG (there is no execute tool: the reason is sandhost_tool's), RECORD. */
 SANDHOST_API int sandhost_run_start(sandhost *host, const struct sandhost_hooks *hooks,
                                     sandhost_run **ret_run, char **ret_error);
 
@@ -287,8 +287,9 @@ SANDHOST_API void sandhost_cancel(sandhost_run *run);
 
 /* Waits for the run's commands, ends its sandbox, writes the end into the record and frees the run. The run is gone
  * whatever is returned. Not from a hook.
- * status: "completed", "failed" or "cancelled"; NULL: "cancelled" after sandhost_cancel, else "failed" when a budget has
- * ended the run, else "awaiting_approval" or "awaiting_budget" when it waits, else "completed". Any other word is INVALID, and recorded as "failed". reason: for the record; NULL: none.
+ * status: "completed", "failed" or "cancelled"; NULL: "cancelled" after sandhost_cancel, else "failed" when a budget
+ * has ended the run, else "awaiting_approval" or "awaiting_budget" when it waits, else "completed". Any other word is
+ * INVALID, and recorded as "failed". reason: for the record; NULL: none.
  * Errors: INVALID, RECORD (the end could not be written), STATE (the run was ended, or taken over, from outside). */
 SANDHOST_API int sandhost_run_end(sandhost_run *run, const char *status, const char *reason,
                                   char **ret_error);
@@ -328,10 +329,9 @@ SANDHOST_API int sandhost_deny(sandhost *host, const char *run_id, const char *a
  * another policy or for another sandbox does not count: then the run waits again. hooks, ret_run: as for
  * sandhost_run_start. Blocks while sandboxes that an earlier process left are removed; runs no command yet.
  * Errors: INVALID, NOT_FOUND ("No run {id}"), STATE ("Run {id} is still waiting for approval: {ids}", "Run {id} is
- * still waiting for a budget decision: {ids}", "Run {id} is running
- * in another process (its heartbeat is current)", "Run {id} is {status}; only a waiting or stopped run can resume", "Run
- * {id} cannot be resumed: its request was never stored", a run of the program sandhost: that resumes it), those of
- * sandhost_run_start. */
+ * still waiting for a budget decision: {ids}", "Run {id} is running in another process (its heartbeat is current)",
+ * "Run {id} is {status}; only a waiting or stopped run can resume", "Run {id} cannot be resumed: its request was
+ * never stored", a run of the program sandhost: that resumes it), those of sandhost_run_start. */
 SANDHOST_API int sandhost_resume(sandhost *host, const char *run_id,
                                  const struct sandhost_hooks *hooks, sandhost_run **ret_run,
                                  char **ret_error);

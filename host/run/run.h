@@ -78,9 +78,9 @@ const char *run_id(const Run *run);
 const char *run_session_id(const Run *run);
 const char *run_trace_id(const Run *run);
 
-/* Ends the sandbox, writes the end (status of behaviour 6.4: "completed", "failed", "cancelled",
- * "awaiting_approval", which a run that waits for budgets alone makes "awaiting_budget") and frees. No command may be running. FALSE when the record could not be written or the
- * sandbox not ended; the run is gone all the same. */
+/* Ends the sandbox, writes the end (status of behaviour 6.4: "completed", "failed", "cancelled", "awaiting_approval",
+ * which a run that waits for budgets alone makes "awaiting_budget") and frees. No command may be running. FALSE when
+ * the record could not be written or the sandbox not ended; the run is gone all the same. */
 gboolean run_end(Run *take_run, const char *status, const char *reason, GError **error);
 
 /* Removes what an earlier process left of a run that this process has won in the record: every sandbox of that run,
