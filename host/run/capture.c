@@ -129,9 +129,13 @@ static void shape_begun(Event *event) {
 
 static void shape_execution(Event *event) {
   shape_argv(event);
-  if (!event->capture->config->results && json_get(event->payload, "stdout")) {
-    json_object_object_del(event->payload, "stdout");
-    json_object_object_del(event->payload, "stderr");
+  static const char *const OUTPUT[] = {"stdout", "stderr", "stdout_capture", "stderr_capture"};
+  /* A text that is too long is null: its marker goes, too. */
+  if (!event->capture->config->results &&
+      json_object_object_get_ex(event->payload, "stdout", NULL)) {
+    for (gsize i = 0; i < G_N_ELEMENTS(OUTPUT); i++) {
+      json_object_object_del(event->payload, OUTPUT[i]);
+    }
     note(event, NOT_RECORDED);
   }
 }

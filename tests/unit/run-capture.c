@@ -95,6 +95,10 @@ static void test_large(void) {
         "{\"bytes\":33,\"sha256\":"
         "\"64477b3143a48ae44ee9215caf7e5d4c36ea3712aa9d04a8da8e7cfc165fdd95\","
         "\"capture\":\"truncated\"}");
+  check("{\"record_tool_results\": false}", "sandbox_exec_completed",
+        "{\"stdout\":null,\"stdout_capture\":{\"sha256\":\"x\"},\"stderr\":\"unkept\",\"capture\":"
+        "\"truncated\"}",
+        "{\"capture\":\"truncated\"}");
   check("{}", "sandbox_exec_completed", "{\"stdout\":null,\"capture\":\"offloaded\"}",
         "{\"stdout\":null,\"capture\":\"offloaded\"}");
 }
