@@ -68,6 +68,24 @@ JsonObject *json_from_bytes(const char *data, size_t length) {
   return value;
 }
 
+/* The length without an incomplete UTF-8 sequence at the end. */
+static size_t whole_characters(const guint8 *data, size_t length) {
+  size_t back = 0;
+  while (back < 3 && back < length && (data[length - 1 - back] & 0xc0) == 0x80) {
+    back++;
+  }
+  if (back == length) {
+    return length;
+  }
+  guint8 lead = data[length - 1 - back];
+  size_t wanted = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+  return wanted > back + 1 ? length - 1 - back : length;
+}
+
+JsonObject *json_from_cut_bytes(const char *data, size_t length) {
+  return json_from_bytes(data, whole_characters((const guint8 *)data, length));
+}
+
 JsonObject *json_get(JsonObject *object, const char *key) {
   JsonObject *value = NULL;
   if (object && json_object_is_type(object, json_type_object)) {

@@ -36,6 +36,8 @@ void json_add_take(JsonObject *object, const char *key, JsonObject *take_value);
 
 /* Bytes as JSON text: bad UTF-8 becomes U+FFFD; NUL is kept (as \u0000). Returns owned. */
 JsonObject *json_from_bytes(const char *data, size_t length);
+/* The same of text that goes on behind data: an incomplete last character is dropped. Returns owned. */
+JsonObject *json_from_cut_bytes(const char *data, size_t length);
 
 /* Borrowed from object; NULL or 0 where the key is missing or of another type. */
 const char *json_get_text(JsonObject *object, const char *key);

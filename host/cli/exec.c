@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/command-line.h"
+#include "record/record-output.h"
 #include "record/trajectory-segments.h"
 #include "run/resume.h"
 #include "run/story.h"
@@ -85,7 +86,7 @@ static void explain(const CliRun *run, const ExecuteOutcome *outcome) {
 }
 
 static void print_summary(Record *record, const char *id) {
-  g_autoptr(JsonObject) story = story_of_run(record, id, NULL);
+  g_autoptr(JsonObject) story = story_outline(record, id, NULL);
   if (!story) {
     return;
   }
@@ -247,6 +248,9 @@ static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, c
   ExecuteOutcome outcome;
   if (call->remains == REMAINS_UNKNOWN) {
     execute_unknown(run->run, call->tool_call_id, call->arguments, call->reported, &outcome);
+  } else if (!record_restore_outputs(run->record, recorded, &error)) {
+    cli_run_finish(run, "failed", error->message);
+    return cli_fail(error);
   } else {
     tell_again(recorded, &outcome);
     if (!options->json) {

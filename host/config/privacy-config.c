@@ -5,6 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Of a stream in its event, unless max_payload_bytes says more or less. */
+#define OFFLOAD_BYTES 64000u
+/* Two streams, the command and what JSON adds to them are to fit into a payload that has a limit. */
+#define PAYLOAD_PARTS 8u
+
 static const char *const CATEGORIES[] = {"email", "phone", "ssn", "credit_card", NULL};
 static const char *const KEYS[] = {"access_token",  "api_key",    "apikey",   "authorization",
                                    "client_secret", "cookie",     "password", "refresh_token",
@@ -33,7 +38,7 @@ void privacy_config_init(PrivacyConfig *config, CaptureConfig *capture) {
       .categories = g_strdupv((char **)(gsize)CATEGORIES),
       .redact_keys = g_strdupv((char **)(gsize)KEYS),
   };
-  *capture = (CaptureConfig){.inputs = TRUE, .results = TRUE};
+  *capture = (CaptureConfig){.inputs = TRUE, .results = TRUE, .offload_bytes = OFFLOAD_BYTES};
 }
 
 void privacy_config_clear(PrivacyConfig *config) {
@@ -55,6 +60,9 @@ static void read_capture(CaptureConfig *capture, JsonObject *telemetry) {
   capture->inputs = json_get_bool(telemetry, "record_inputs", g_strcmp0(preset, "default") != 0);
   capture->results = outputs && json_get_bool(telemetry, "record_tool_results", TRUE);
   capture->max_payload_bytes = (guint64)json_get_int(telemetry, "max_payload_bytes", 0);
+  if (capture->max_payload_bytes > 0) {
+    capture->offload_bytes = capture->max_payload_bytes / PAYLOAD_PARTS;
+  }
 }
 
 void privacy_config_read(PrivacyConfig *config, CaptureConfig *capture, JsonObject *agent) {

@@ -22,6 +22,8 @@ typedef struct {
   gboolean inputs;           /* arguments and command text */
   gboolean results;          /* what calls gave back, with stdout and stderr */
   guint64 max_payload_bytes; /* 0: as large as an event may be */
+  guint64
+      offload_bytes; /* a stream that is longer is kept beside its event, where outputs are kept */
 } CaptureConfig;
 
 /* The defaults. */

@@ -273,7 +273,15 @@ gboolean record_output_read(Record *record, const char *run_id, const char *call
   } else {
     give_text(&page, source.payload, stream, &source.facts);
   }
+  gboolean missing = record_offloaded(source.payload, stream) != NULL;
   json_object_put(source.payload);
+  if (missing) {
+    g_set_error(
+        error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
+        "the kept %s of command %s is missing from the record; sandhost record verify tells more",
+        stream == 2 ? "stderr" : "stdout", call);
+    return FALSE;
+  }
   if (code != SQLITE_OK) {
     pthread_mutex_lock(&record->lock);
     record_fail(record, "read", code, error);

@@ -27,6 +27,9 @@ struct RecordOutput {
   int stream;
   guint64 most;
 
+  guint64 head;
+  struct sha256_ctx head_digest; /* of the first head bytes, once so many were added */
+
   gint64 number;    /* of its row; 0: there is none yet */
   guint64 stored;   /* bytes in the record */
   gint64 stored_at; /* clock_now of the last chunk, or of the first byte */
@@ -66,6 +69,10 @@ void record_output_free(RecordOutput *output) {
   g_free(output->run_id);
   g_free(output->execution_id);
   g_free(output);
+}
+
+void record_output_set_head(RecordOutput *output, guint64 bytes) {
+  output->head = bytes;
 }
 
 gboolean record_output_is_stored(const RecordOutput *output) {
@@ -130,16 +137,26 @@ static gboolean chunk_is_full(const RecordOutput *output) {
          clock_now() - output->stored_at >= CHUNK_AGE;
 }
 
+/* What goes in at once: no piece stands across the end of the head or of a chunk. */
+static gsize piece_of(const RecordOutput *output, gsize left) {
+  guint64 at = output->stored + output->raw;
+  gsize piece = MIN(MIN(left, PIECE), RECORD_CHUNK_MAX - output->raw);
+  return at < output->head ? (gsize)MIN(piece, output->head - at) : piece;
+}
+
 void record_output_add(RecordOutput *output, const void *data, gsize length) {
   const guint8 *at = data;
   guint64 room = output->most - output->stored - output->raw;
   gsize left = length < room ? length : (gsize)room;
   while (left > 0 && !output->error) {
     open_packer(output);
-    gsize piece = MIN(MIN(left, PIECE), RECORD_CHUNK_MAX - output->raw);
+    gsize piece = piece_of(output, left);
     pack(output, at, piece, Z_NO_FLUSH);
     sha256_update(&output->digest, piece, at);
     output->raw += piece;
+    if (output->stored + output->raw == output->head) {
+      output->head_digest = output->digest;
+    }
     at += piece;
     left -= piece;
     if (chunk_is_full(output)) {
@@ -148,18 +165,37 @@ void record_output_add(RecordOutput *output, const void *data, gsize length) {
   }
 }
 
-JsonObject *record_output_finish(RecordOutput *output) {
+/* The context is as good afterwards. */
+static char *hex_of(const struct sha256_ctx *context) {
   guint8 digest[DIGEST_BYTES];
+  struct sha256_ctx copy = *context;
+  sha256_digest(&copy, DIGEST_BYTES, digest);
+  return digest_to_hex(digest);
+}
+
+JsonObject *record_output_finish(RecordOutput *output) {
   if (output->open && output->raw > 0 && !output->error) {
     store(output);
   }
-  sha256_digest(&output->stored_digest, DIGEST_BYTES, digest);
-  g_autofree char *hex = digest_to_hex(digest);
+  g_autofree char *hex = hex_of(&output->stored_digest);
   JsonObject *facts = json_object_new_object();
   json_add_int(facts, "bytes", (gint64)output->stored);
   json_add_text(facts, "sha256", hex);
   if (output->error) {
     json_add_text(facts, "error", output->error->message);
   }
+  return facts;
+}
+
+JsonObject *record_output_head(const RecordOutput *output, gboolean cut) {
+  gboolean head = cut && output->head > 0 && output->stored >= output->head;
+  if (output->error || (!head && record_output_is_full(output))) {
+    return NULL;
+  }
+  g_autofree char *hex = hex_of(head ? &output->head_digest : &output->stored_digest);
+  JsonObject *facts = json_object_new_object();
+  json_add_text(facts, "capture", "offloaded");
+  json_add_int(facts, "bytes", (gint64)(head ? output->head : output->stored));
+  json_add_text(facts, "sha256", hex);
   return facts;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record-output.h: everything that a command printed on one stream, compressed, up to a limit. An
- * event holds text up to a cap; what it does not hold whole is kept here. Written while the
- * command runs, in chunks that each are durable at once and can be read alone.
+ * record-output.h: everything that a command printed on one stream, compressed, up to a limit. A result
+ * holds text up to a cap, and an event only short text; what the event does not hold whole is kept here. Written while
+ * the command runs, in chunks that each are durable at once and can be read alone.
  */
 #ifndef SANDHOST_RECORD_RECORD_OUTPUT_H
 #define SANDHOST_RECORD_RECORD_OUTPUT_H
@@ -18,6 +18,8 @@ RecordOutput *record_output_new(Record *record, const char *run_id, const char *
 void record_output_free(RecordOutput *output);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordOutput, record_output_free)
 
+/* How much of it, from the beginning, is the text of the result. Before anything is added. */
+void record_output_set_head(RecordOutput *output, guint64 bytes);
 /* Keeps what fits in the limit. What cannot be written is told by record_output_finish. */
 void record_output_add(RecordOutput *output, const void *data, gsize length);
 /* Whether nothing that is added now is kept any more: the limit is reached, or it cannot be written. */
@@ -28,6 +30,17 @@ gboolean record_output_is_stored(const RecordOutput *output);
  * Belongs into the metadata of the execution's last event as stdout_kept or stderr_kept, so that the chain
  * of the events covers it. Returns owned. */
 JsonObject *record_output_finish(RecordOutput *output);
+/* After that: the part that is the text of the result, {capture "offloaded", bytes, sha256}; cut: the text ends at the
+ * cap, else it is all there is. NULL: not so much is kept. It stands in the payload of the execution's last event as
+ * stdout_capture or stderr_capture, in place of the text, and record_restore_outputs finds it again. Returns owned. */
+JsonObject *record_output_head(const RecordOutput *output, gboolean cut);
+
+/* Puts the texts that are kept here into the payloads of the run's events, where only a marker of them stands, as if they
+ * had always been there. What is not there any more, or is not what was written, has capture "missing". run as
+ * record_run returns it, or a segment of it; it is changed. Errors: RECORD. */
+gboolean record_restore_outputs(Record *record, JsonObject *run, GError **error);
+/* What is said in the place of such a text; NULL: the payload holds its own. Borrowed. */
+JsonObject *record_offloaded(JsonObject *payload, int stream);
 
 typedef struct {
   gboolean ended;  /* the command's end is on record */

@@ -33,7 +33,8 @@
  *                        stderr_bytes, stdout_truncated, stderr_truncated, session_terminated,
  *                        ended, signal, error, and stdout_kept, stderr_kept {bytes, sha256} where
  *                        the text does not hold it whole (record-output.h); P command, stdout,
- *                        stderr
+ *                        stderr; in the place of one that stands there alone, until record_restore_outputs, null and
+ *                        stdout_capture or stderr_capture
  * sandbox_output_sealed  M execution_id, and stdout_kept, stderr_kept {bytes, chunks, sha256, complete false,
  *                        damaged (why)}: of a command whose end is not on record (record-seal.h)
  * sandbox_workspace_sync M sandbox_session_id, copied_in, written, skipped [{path, reason}]; once

@@ -4,7 +4,7 @@
  * configuration says, then personal data and the values of redact_keys, then what is not to be recorded at all.
  *
  * A payload that is not as it was says so in its member "capture": "redacted", "not_recorded", "truncated" (then only
- * bytes and sha256 are left of it) or "offloaded" (a stream is kept beside it, record-output.h).
+ * bytes and sha256 are left of it) or "offloaded" (a stream is kept beside it, record-output.h, and read as if it were in it).
  */
 #ifndef SANDHOST_RUN_CAPTURE_H
 #define SANDHOST_RUN_CAPTURE_H

@@ -32,7 +32,9 @@ typedef struct {
   JsonObject *stderr_text;
   JsonObject *stdout_kept; /* what the record has of it beside the text; NULL: nothing */
   JsonObject *stderr_kept;
-  gboolean large;    /* it is a matter of memory */
+  JsonObject *stdout_offloaded; /* what its event has in place of the text; NULL: the text */
+  JsonObject *stderr_offloaded;
+  gboolean large;    /* what events hold of it is a matter of memory */
   gboolean redacted; /* a credential was taken out of it */
   gboolean stdout_cut;
   gboolean stderr_cut;

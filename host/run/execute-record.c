@@ -159,26 +159,32 @@ static JsonObject *exit_code_json(const Call *call, const GError *failure) {
   return failure && !call->lost ? NULL : json_object_new_int(call->result.exit_code);
 }
 
-/* A text that is longer than a payload may be is left to where all of it is kept; where nothing is, its size is told. */
+/* All that is left of a text for which there is no room, and which is kept nowhere. Owned. */
+static JsonObject *truncated_marker(JsonObject *text) {
+  gsize length = (gsize)json_object_get_string_len(text);
+  g_autofree char *digest = digest_hex(json_object_get_string(text), length);
+  JsonObject *marker = json_object_new_object();
+  json_add_text(marker, "capture", "truncated");
+  json_add_int(marker, "bytes", (gint64)length);
+  json_add_text(marker, "sha256", digest);
+  return marker;
+}
+
+/* A long text is left to where all of it is kept; where it is not, and payloads have a limit, its size is told. */
 static void add_stream(const Call *call, JsonObject *payload, const char *name, JsonObject *text,
-                       JsonObject *kept) {
+                       JsonObject *offloaded) {
   guint64 most = call->run->harness->config->capture.max_payload_bytes;
-  if (most == 0 || !text || (guint64)json_object_get_string_len(text) <= most) {
+  gboolean too_long = most > 0 && text && (guint64)json_object_get_string_len(text) > most;
+  if (!offloaded && !too_long) {
     json_add_take(payload, name, json_object_get(text));
     return;
   }
-  g_autofree char *digest =
-      digest_hex(json_object_get_string(text), (gsize)json_object_get_string_len(text));
-  const char *state = kept ? "offloaded" : "truncated";
-  JsonObject *marker = json_object_new_object();
-  json_add_text(marker, "capture", state);
-  json_add_int(marker, "bytes", json_object_get_string_len(text));
-  json_add_text(marker, "sha256", digest);
+  JsonObject *marker = offloaded ? json_object_get(offloaded) : truncated_marker(text);
   g_autofree char *key = g_strconcat(name, "_capture", NULL);
   json_add_take(payload, name, NULL);
   json_add_take(payload, key, marker);
-  if (!kept || !json_get(payload, "capture")) {
-    json_add_text(payload, "capture", state);
+  if (!offloaded || !json_get(payload, "capture")) {
+    json_add_text(payload, "capture", json_get_text(marker, "capture"));
   }
 }
 
@@ -210,8 +216,8 @@ void call_record_command_ended(Call *call, gint64 duration, const GError *failur
   if (call->redacted) {
     json_add_text(payload, "capture", "redacted");
   }
-  add_stream(call, payload, "stdout", call->stdout_text, call->stdout_kept);
-  add_stream(call, payload, "stderr", call->stderr_text, call->stderr_kept);
+  add_stream(call, payload, "stdout", call->stdout_text, call->stdout_offloaded);
+  add_stream(call, payload, "stderr", call->stderr_text, call->stderr_offloaded);
   gboolean good =
       !failure && call->result.ended == SANDHOST_ENDED_EXIT && call->result.exit_code == 0;
   journal_add(call->run->journal, good ? "sandbox_exec_completed" : "sandbox_exec_failed", facts,

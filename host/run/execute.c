@@ -189,12 +189,17 @@ static int32_t on_input_fd(void *user) {
 static void settle_output(Call *call) {
   output_finish(&call->out, call->result.stdout_bytes);
   output_finish(&call->err, call->result.stderr_bytes);
-  call->redacted = output_is_redacted(&call->out) || output_is_redacted(&call->err);
   call->stdout_cut = output_truncated(&call->out, call->result.stdout_bytes);
   call->stderr_cut = output_truncated(&call->err, call->result.stderr_bytes);
-  call->large = call->out.kept->len + call->err.kept->len > LARGE_OUTPUT;
   call->stdout_kept = output_seal(&call->out, call->stdout_cut);
   call->stderr_kept = output_seal(&call->err, call->stderr_cut);
+  call->stdout_offloaded = output_offload(&call->out, call->stdout_cut);
+  call->stderr_offloaded = output_offload(&call->err, call->stderr_cut);
+  call->redacted = output_is_redacted(&call->out, call->stdout_offloaded != NULL) ||
+                   output_is_redacted(&call->err, call->stderr_offloaded != NULL);
+  call->large = (call->stdout_offloaded ? 0 : call->out.kept->len) +
+                    (call->stderr_offloaded ? 0 : call->err.kept->len) >
+                LARGE_OUTPUT;
   call->stdout_text = output_text(&call->out, call->stdout_cut);
   call->stderr_text = output_text(&call->err, call->stderr_cut);
   output_clear(&call->out);
@@ -208,7 +213,7 @@ static guint64 keep_output(Call *call) {
   const CaptureConfig *capture = &run->harness->config->capture;
   keep = capture->results ? keep : 0;
   if (keep > 0) {
-    guint64 text = capture->max_payload_bytes;
+    guint64 text = capture->offload_bytes;
     output_keep(&call->out, record_output_new(run->record, run->id, call->execution_id, 1, keep),
                 text);
     output_keep(&call->err, record_output_new(run->record, run->id, call->execution_id, 2, keep),
@@ -343,6 +348,8 @@ static void call_clear(Call *call) {
   json_object_put(call->stderr_text);
   json_object_put(call->stdout_kept);
   json_object_put(call->stderr_kept);
+  json_object_put(call->stdout_offloaded);
+  json_object_put(call->stderr_offloaded);
   output_clear(&call->out);
   output_clear(&call->err);
   g_free(call->script);

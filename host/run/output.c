@@ -49,6 +49,7 @@ void output_keep(Output *output, RecordOutput *take_full, guint64 text_max) {
   output->full_filter = filter_for(output, PRIVACY_TELEMETRY, put_full);
   output->text_max = text_max > 0 && text_max < WHOLE_TEXT_MAX ? text_max : WHOLE_TEXT_MAX;
   output->since = clock_now();
+  record_output_set_head(take_full, output->max);
 }
 
 static void start_feeding(Output *output) {
@@ -86,6 +87,11 @@ JsonObject *output_seal(Output *output, gboolean truncated) {
   JsonObject *facts = record_output_finish(output->full);
   json_add_bool(facts, "all", all);
   return facts;
+}
+
+JsonObject *output_offload(const Output *output, gboolean truncated) {
+  gboolean long_text = output->full && output->kept->len > output->text_max;
+  return long_text ? record_output_head(output->full, truncated) : NULL;
 }
 
 /* ---- The follower ------------------------------------------------------------------------------------------------ */
@@ -157,28 +163,13 @@ gboolean output_truncated(const Output *output, guint64 written) {
   return output->passed > output->kept->len || written > output->total;
 }
 
-gboolean output_is_redacted(const Output *output) {
-  return output->guard && credential_stream_count(output->guard) > 0;
-}
-
-/* The length without an incomplete UTF-8 sequence at the end. */
-static gsize whole_characters(const guint8 *data, gsize length) {
-  gsize back = 0;
-  while (back < 3 && back < length && (data[length - 1 - back] & 0xc0) == 0x80) {
-    back++;
-  }
-  if (back == length) {
-    return length;
-  }
-  guint8 lead = data[length - 1 - back];
-  gsize wanted = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-  return wanted > back + 1 ? length - 1 - back : length;
+gboolean output_is_redacted(const Output *output, gboolean offloaded) {
+  return (output->guard && credential_stream_count(output->guard) > 0) ||
+         (offloaded && output->full_filter && personal_stream_count(output->full_filter) > 0);
 }
 
 JsonObject *output_text(const Output *output, gboolean truncated) {
-  gsize length = output->kept->len;
-  if (truncated) {
-    length = whole_characters(output->kept->data, length);
-  }
-  return json_from_bytes((const char *)output->kept->data, length);
+  const char *bytes = (const char *)output->kept->data;
+  return truncated ? json_from_cut_bytes(bytes, output->kept->len)
+                   : json_from_bytes(bytes, output->kept->len);
 }

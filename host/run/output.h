@@ -26,7 +26,7 @@ typedef struct {
 
   RecordOutput *full; /* where everything is kept that the result does not hold; NULL: nowhere */
   PersonalStream *full_filter; /* on the way there; NULL */
-  gsize text_max;              /* bytes of text that an event holds */
+  gsize text_max;              /* bytes of text that an event holds; longer text is left to full */
   gint64 since;                /* when full was set; clock_now */
   gboolean feeding;            /* full is given what comes by */
 
@@ -56,8 +56,11 @@ void output_add(Output *output, const void *data, gsize length);
  * the cap. */
 gboolean output_truncated(const Output *output, guint64 written);
 
-/* Whether a credential was taken out. */
-gboolean output_is_redacted(const Output *output);
+/* Sealed: what stands in the event in place of the text, as record_output_head has it. NULL: the text does. Owned. */
+JsonObject *output_offload(const Output *output, gboolean truncated);
+
+/* Whether a credential was taken out; offloaded, also personal data, which else is taken out of the event. */
+gboolean output_is_redacted(const Output *output, gboolean offloaded);
 
 /* As text: an incomplete last character of a cut stream is dropped, other bad bytes become U+FFFD. Owned. */
 JsonObject *output_text(const Output *output, gboolean truncated);

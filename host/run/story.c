@@ -4,11 +4,15 @@
 
 #include "governance/approvals.h"
 #include "record/approvals.h"
+#include "record/record-output.h"
 #include "record/trajectory-segments.h"
 
-JsonObject *story_of_run(Record *record, const char *run_id, GError **error) {
+static JsonObject *tell(Record *record, const char *run_id, gboolean texts, GError **error) {
   g_autoptr(JsonObject) run = record_run(record, run_id, error);
-  g_autoptr(JsonObject) life = run ? record_life(record, run_id, error) : NULL;
+  if (!run || (texts && !record_restore_outputs(record, run, error))) {
+    return NULL;
+  }
+  g_autoptr(JsonObject) life = record_life(record, run_id, error);
   if (!life) {
     return NULL;
   }
@@ -16,11 +20,19 @@ JsonObject *story_of_run(Record *record, const char *run_id, GError **error) {
   return trajectory_of_run(run, life);
 }
 
+JsonObject *story_of_run(Record *record, const char *run_id, GError **error) {
+  return tell(record, run_id, TRUE, error);
+}
+
+JsonObject *story_outline(Record *record, const char *run_id, GError **error) {
+  return tell(record, run_id, FALSE, error);
+}
+
 JsonObject *story_of_segment(Record *record, const char *run_id, const char *which,
                              GError **error) {
   g_autoptr(JsonObject) run = record_run(record, run_id, error);
   g_autoptr(JsonObject) segment = run ? trajectory_segment(run, which, error) : NULL;
-  return segment ? trajectory_new(segment) : NULL;
+  return segment && record_restore_outputs(record, segment, error) ? trajectory_new(segment) : NULL;
 }
 
 gboolean story_names_trace(const char *wanted) {

@@ -8,6 +8,8 @@
 /* What trajectory_of_run makes of the run, with its approvals as approvals_told tells them. NOT_FOUND "No run {id}".
  * Returns owned. */
 JsonObject *story_of_run(Record *record, const char *run_id, GError **error);
+/* The same without the long texts that are kept beside their events. */
+JsonObject *story_outline(Record *record, const char *run_id, GError **error);
 
 /* The trajectory of a segment; which as trajectory_segment has it. Returns owned. */
 JsonObject *story_of_segment(Record *record, const char *run_id, const char *which, GError **error);

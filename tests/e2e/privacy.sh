@@ -175,14 +175,32 @@ want_json not_recorded steps 0 tool_calls 0 result_capture
 config '{}' '{"max_payload_bytes": 2000}'
 run "$sandhost" exec -q -c p.json -- 'seq 1 1000'
 run "$sandhost" show --json
-want_json offloaded steps 0 tool_calls 0 executions 0 capture
-want_json 3893 steps 0 tool_calls 0 executions 0 stdout_capture bytes
+want_json "$(seq 1 1000)"$'\n' steps 0 tool_calls 0 executions 0 stdout
+want_json available steps 0 tool_calls 0 result_capture
+want_json complete evidence_status
+run "$sandhost" show --events --json --type sandbox_exec_completed
+want_json offloaded payload capture
+want_json 3893 payload stdout_capture bytes
 "$sandhost" show --output 1 >got
 cmp got <(seq 1 1000) || fail "what was offloaded is not there"
 config '{}' '{"max_payload_bytes": 2000, "keep_output_bytes": 0}'
 run "$sandhost" exec -q -c p.json -- 'seq 1 1000'
 run "$sandhost" show --json
 want_json truncated steps 0 tool_calls 0 executions 0 capture
+want_json partial evidence_status
+# What both streams come to fits into no payload, and each of them would.
+config '{}' '{"max_payload_bytes": 2000}'
+run "$sandhost" exec -q -c p.json -- 'seq 1 400; seq 1 400 >&2'
+run "$sandhost" show --json
+want_json "$(seq 1 400)"$'\n' steps 0 tool_calls 0 executions 0 stderr
+want_json complete evidence_status
+# Personal data in what is long: out of the record, and told.
+config '{}'
+run "$sandhost" exec -q -c p.json -- 'seq 1 20000; echo jane@example.com'
+run "$sandhost" show --json
+want_not_in_out jane@example.com
+want_in_out '20000\n[REDACTED_EMAIL]\n'
+want_json redacted steps 0 tool_calls 0 result_capture
 want_json partial evidence_status
 config '{}' '{"capture": "some"}'
 run "$sandhost" check p.json

@@ -65,6 +65,77 @@ want_exit 2
 "$sandhost" show --output 1 >got
 cmp got printed || fail "bytes are not what was printed"
 
+# A long text stands in no event, and is read as if it did; it is believed only as it was written.
+export SANDHOST_STATE_DIR=$work/offloaded
+sum() { python3 -c 'import hashlib,json,sys
+value = json.load(sys.stdin)
+for key in sys.argv[1:]: value = value[int(key) if isinstance(value, list) else key]
+print(hashlib.sha256(value.encode()).hexdigest())' "$@" <.out; }
+long=(steps 0 tool_calls 0 executions 0)
+seq 1 145000 | head -c 900000 >text
+run "$sandhost" exec -q --json -- "seq 1 145000 | head -c 900000; head -c 70000 /dev/zero >&2"
+want_exit 0
+[ "$(sum data stdout)" = "$(sha256sum <text | cut -d' ' -f1)" ] || fail "the result is not the text"
+run "$sandhost" show --events --json --type sandbox_exec_completed
+[ "$(wc -c <.out)" -lt 4000 ] || fail "the event has $(wc -c <.out) bytes"
+want_json offloaded payload capture
+want_json null payload stdout
+want_json 900000 payload stdout_capture bytes
+run "$sandhost" show --json
+for part in 'executions 0' 'result' 'observation content data'; do
+  # shellcheck disable=SC2086
+  [ "$(sum steps 0 tool_calls 0 $part stdout)" = "$(sha256sum <text | cut -d' ' -f1)" ] || fail "not the text: $part"
+done
+[ "$(sum "${long[@]}" stderr)" = "$(head -c 70000 /dev/zero | sha256sum | cut -d' ' -f1)" ] || fail "not the NULs"
+want_json available steps 0 tool_calls 0 result_capture
+want_json complete evidence_status
+want_json '[]' capture_gaps
+run "$sandhost" show
+want_in_out 'stdout, 900000 bytes'
+want_in_out '      | 2'
+run "$sandhost" record verify
+want_exit 0
+cp -r "$SANDHOST_STATE_DIR" kept
+for damage in "DELETE FROM output_chunks WHERE output = 1; DELETE FROM outputs WHERE number = 1" \
+  "DELETE FROM output_chunks WHERE output = 1 AND start > 0" \
+  "UPDATE output_chunks SET data = (SELECT data FROM output_chunks WHERE output = 2), length = 70000 WHERE output = 1 AND start = 0" \
+  "UPDATE output_chunks SET data = x'00' WHERE output = 1 AND start = 0"; do
+  rm -r "$SANDHOST_STATE_DIR"
+  cp -r kept "$SANDHOST_STATE_DIR"
+  sqlite3 "$SANDHOST_STATE_DIR/record.db" "$damage"
+  run "$sandhost" record verify
+  want_exit 1
+  want_in_out 'the kept stdout of exec_'
+  run "$sandhost" show --json
+  want_exit 0
+  want_json null "${long[@]}" stdout
+  want_json missing "${long[@]}" capture
+  want_json missing "${long[@]}" stdout_capture capture
+  [ "$(sum "${long[@]}" stderr)" = "$(head -c 70000 /dev/zero | sha256sum | cut -d' ' -f1)" ] || fail "not the NULs"
+  want_json missing steps 0 tool_calls 0 result_capture
+  want_json partial evidence_status
+  want_json missing capture_gaps 0 state
+  [[ $damage == *outputs* ]] || continue
+  run "$sandhost" show --output 1
+  want_exit 125
+  want_err 'sandhost: the kept stdout of command 1 is missing from the record; sandhost record verify tells more'
+done
+# More than the result holds is cut as it was, within a character.
+"$sandhost" exec -q -- 'printf a; yes é | tr -d "\n" | head -c 1500001' >/dev/null
+run "$sandhost" show --json
+want_json true "${long[@]}" stdout_truncated
+{ printf a && yes é | tr -d '\n' | head -c 999998; } >text
+[ "$(sum "${long[@]}" stdout)" = "$(sha256sum <text | cut -d' ' -f1)" ] || fail "not the cut text"
+# Less is kept than the text has: then the event has it.
+echo '{"telemetry_config": {"keep_output_bytes": 70000}, "governance_config": {"sandbox_config": {"provider": "bubblewrap"}}}' >some.json
+"$sandhost" exec -q -c some.json -- 'seq 1 20000' >/dev/null
+run "$sandhost" show --events --json --type sandbox_exec_completed
+[ "$(sum payload stdout)" = "$(seq 1 20000 | sha256sum | cut -d' ' -f1)" ] || fail "not the text"
+run "$sandhost" record verify
+want_exit 1
+want_in_out '2 runs whole, 1 damaged'
+export SANDHOST_STATE_DIR=$work/state
+
 # Nothing is kept where that is asked.
 echo '{"telemetry_config": {"keep_output_bytes": 0}, "governance_config": {"sandbox_config": {"provider": "bubblewrap"}}}' >none.json
 run "$sandhost" exec -q -c none.json --json -- 'seq 1 400000'

@@ -244,6 +244,28 @@ static void test_getting(void) {
   g_assert_cmpstr(text, ==, "[\"a\",\"b\"]");
 }
 
+/* A cut drops only the character that it went through. */
+static void test_cut_bytes(void) {
+  static const struct {
+    const char *data;
+    const char *wanted;
+  } CASES[] = {
+      {"", ""},
+      {"ab", "ab"},
+      {"caf\xc3\xa9", "caf\xc3\xa9"},
+      {"caf\xc3", "caf"},
+      {"\xe2\x82", ""},
+      {"1\xf0\x9f\x98", "1"},
+      {"1\xf0\x9f\x98\x80", "1\xf0\x9f\x98\x80"},
+      {"1\x80", "1\xef\xbf\xbd"},
+      {"\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd"},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
+    g_autoptr(JsonObject) value = json_from_cut_bytes(CASES[i].data, strlen(CASES[i].data));
+    g_assert_cmpstr(json_object_get_string(value), ==, CASES[i].wanted);
+  }
+}
+
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/json/good", test_good);
@@ -257,5 +279,6 @@ int main(int argc, char **argv) {
   g_test_add_func("/json/adding", test_adding);
   g_test_add_func("/json/bytes", test_bytes);
   g_test_add_func("/json/getting", test_getting);
+  g_test_add_func("/json/cut-bytes", test_cut_bytes);
   return g_test_run();
 }

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "base/digest.h"
+#include "base/ids.h"
 #include "record/record-output.h"
 #include "record/record-verify.h"
 
@@ -305,6 +306,133 @@ static void test_failure(Place *place, gconstpointer unused) {
       "55\",\"error\":\"No run run_9\"}");
 }
 
+/* Writes a command whose stdout is bytes and whose text is the first head of them. */
+static void write_offloaded(Record *record, const GByteArray *bytes, guint64 head, guint64 most) {
+  begin_run(record, "run_1");
+  append_text(record, "run_1", "sandbox_exec_started", "{\"execution_id\": \"exec_1\"}", NULL);
+  g_autoptr(RecordOutput) output = record_output_new(record, "run_1", "exec_1", 1, most);
+  record_output_set_head(output, head);
+  for (gsize at = 0; at < bytes->len; at += 9999) {
+    record_output_add(output, bytes->data + at, MIN(9999, bytes->len - at));
+  }
+  gboolean cut = head < bytes->len;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) facts = json_of("{\"execution_id\": \"exec_1\"}");
+  g_autoptr(JsonObject) payload =
+      json_of("{\"stdout\": null, \"stderr\": \"warn\", \"capture\": \"offloaded\"}");
+  json_add_bool(facts, "stdout_truncated", cut);
+  json_add_take(facts, "stdout_kept", record_output_finish(output));
+  json_add_take(payload, "stdout_capture", record_output_head(output, cut));
+  record_append(record, "run_1", "sandbox_exec_completed", facts, payload, &error);
+  g_assert_no_error(error);
+}
+
+/* The payload, restored. Owned. */
+static JsonObject *restored(Record *record) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) run = read_run(record, "run_1");
+  g_assert_true(record_restore_outputs(record, run, &error));
+  g_assert_no_error(error);
+  return json_object_get(json_get(event_at(run, 2), "payload"));
+}
+
+static GByteArray *letters(guint length) {
+  GByteArray *bytes = noise(length);
+  for (guint i = 0; i < length; i++) {
+    bytes->data[i] = (guint8) "abcdefgh\n\t\0z"[bytes->data[i] % 12];
+  }
+  return bytes;
+}
+
+static void test_restored(Place *place, gconstpointer unused) {
+  (void)unused;
+  static const guint64 HEADS[] = {1, 16384, 300000, 1048576, 1048577, 2000000, MANY};
+  for (gsize i = 0; i < G_N_ELEMENTS(HEADS); i++) {
+    g_autofree char *path = g_strdup_printf("%s-%d", place->path, (int)i);
+    g_autoptr(Record) record = open_record(path);
+    g_autoptr(GByteArray) bytes = letters(2000000);
+    write_offloaded(record, bytes, HEADS[i], MANY);
+    g_autoptr(JsonObject) payload = restored(record);
+    JsonObject *text = json_get(payload, "stdout");
+    g_assert_cmpuint((guint64)json_object_get_string_len(text), ==, MIN(HEADS[i], bytes->len));
+    g_assert_cmpint(memcmp(json_object_get_string(text), bytes->data, MIN(HEADS[i], bytes->len)),
+                    ==, 0);
+    g_assert_cmpstr(json_get_text(payload, "stderr"), ==, "warn");
+    g_assert_null(json_get(payload, "capture"));
+    g_assert_null(json_get(payload, "stdout_capture"));
+    assert_whole(record);
+  }
+}
+
+/* What is not there any more, and what is not what was written. */
+static void test_not_restored(Place *place, gconstpointer unused) {
+  (void)unused;
+  static const char *const SQL[] = {
+      "DELETE FROM output_chunks",
+      "DELETE FROM output_chunks; DELETE FROM outputs",
+      "DELETE FROM output_chunks WHERE start > 0",
+      "UPDATE output_chunks SET data = zeroblob(9)",
+      "UPDATE output_chunks SET length = -1",
+      "UPDATE output_chunks SET start = start + 1 WHERE start > 0",
+      "UPDATE events SET payload = replace(payload, '\"bytes\":300000', '\"bytes\":299999')",
+      "UPDATE events SET payload = replace(payload, '\"bytes\":300000', '\"bytes\":-1')",
+      "UPDATE events SET payload = replace(payload, '\"bytes\":300000', '\"bytes\":99999999999')",
+      "UPDATE events SET metadata = replace(metadata, 'exec_1', 'exec_2')",
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS(SQL); i++) {
+    g_autofree char *path = g_strdup_printf("%s-%d", place->path, (int)i);
+    g_autoptr(Record) record = open_record(path);
+    g_autoptr(GByteArray) bytes = noise(400000);
+    write_offloaded(record, bytes, 300000, MANY);
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, SQL[i], NULL, NULL, NULL), ==, SQLITE_OK);
+    sqlite3_close(db);
+    g_autoptr(JsonObject) payload = restored(record);
+    g_assert_null(json_get(payload, "stdout"));
+    g_assert_cmpstr(json_get_text(payload, "stderr"), ==, "warn");
+    g_assert_cmpstr(json_get_text(payload, "capture"), ==, "missing");
+    g_assert_cmpstr(json_get_text(json_get(payload, "stdout_capture"), "capture"), ==, "missing");
+  }
+}
+
+static JsonObject *head_of(Record *record, guint length, guint64 head, guint64 most, gboolean cut) {
+  g_autoptr(GByteArray) bytes = noise(length);
+  g_autofree char *id = id_new("exec");
+  g_autoptr(RecordOutput) output = record_output_new(record, "run_1", id, 1, most);
+  record_output_set_head(output, head);
+  record_output_add(output, bytes->data, bytes->len);
+  json_object_put(record_output_finish(output));
+  return record_output_head(output, cut);
+}
+
+/* A text of which less is kept than it has is left where it is. */
+static void test_head_not_kept(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  g_assert_null(
+      head_of(record, 1000, 500, 2000, TRUE)); /* there is no such run: nothing is written */
+  begin_run(record, "run_1");
+  g_assert_null(head_of(record, 1000, 500, 400, TRUE));
+  g_assert_null(head_of(record, 1000, 1000, 400, FALSE));
+  static const struct {
+    guint64 head;
+    guint64 most;
+    gboolean cut;
+    gint64 bytes;
+  } KEPT[] = {{500, 500, TRUE, 500},
+              {500, 2000, TRUE, 500},
+              {900, 2000, FALSE, 1000},
+              {1500, 2000, TRUE, 1000}};
+  for (gsize i = 0; i < G_N_ELEMENTS(KEPT); i++) {
+    g_autoptr(JsonObject) head = head_of(record, 1000, KEPT[i].head, KEPT[i].most, KEPT[i].cut);
+    g_assert_cmpint(json_get_int(head, "bytes", -1), ==, KEPT[i].bytes);
+    g_autoptr(GByteArray) bytes = noise(1000);
+    g_autofree char *digest = digest_hex(bytes->data, (gsize)KEPT[i].bytes);
+    g_assert_cmpstr(json_get_text(head, "sha256"), ==, digest);
+  }
+}
+
 #define ADD(name, function)                                                                        \
   g_test_add("/record/output/" name, Place, NULL, place_make, function, place_remove)
 
@@ -325,5 +453,8 @@ int main(int argc, char **argv) {
   ADD("altered", test_altered);
   ADD("cut-off", test_cut_off);
   ADD("failure", test_failure);
+  ADD("restored", test_restored);
+  ADD("not-restored", test_not_restored);
+  ADD("head-not-kept", test_head_not_kept);
   return g_test_run();
 }
