@@ -23,6 +23,10 @@ JsonObject *json_parse_file(const char *path, GError **error);
 /* Compact, keys as inserted, non-ASCII as it is. Returns owned. */
 char *json_text(JsonObject *value);
 
+/* The same and a newline, given to put in pieces of at most 32 KiB; put returns FALSE to stop. Returns FALSE then. */
+gboolean json_write_line(JsonObject *value,
+                         gboolean (*put)(void *user, const void *data, size_t length), void *user);
+
 /* Compact, keys sorted, non-ASCII as \uNNNN (surrogate pairs above U+FFFF); the input of hashes. */
 char *json_canonical(JsonObject *value);
 

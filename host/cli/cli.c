@@ -125,6 +125,11 @@ gboolean cli_write(int fd, const void *data, gsize length) {
   return TRUE;
 }
 
+gboolean cli_put_stdout(void *user, const void *data, gsize length) {
+  (void)user;
+  return cli_write(STDOUT_FILENO, data, length);
+}
+
 gboolean cli_number(const char *option, const char *text, gint64 least, gint64 most,
                     gint64 *ret_number) {
   gint64 number = 0;

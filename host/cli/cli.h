@@ -186,6 +186,8 @@ const char *cli_run_status(const ExecuteOutcome *outcome);
 
 /* Writes everything to a descriptor, whatever it takes. FALSE: the other end is gone. */
 gboolean cli_write(int fd, const void *data, gsize length);
+/* The same to stdout, for what gives text in pieces; user is not used. */
+gboolean cli_put_stdout(void *user, const void *data, gsize length);
 
 /* A whole number within bounds, or a complaint that names the option. */
 gboolean cli_number(const char *option, const char *text, gint64 least, gint64 most,

@@ -47,10 +47,14 @@ static gint32 input_fd(void *user) {
 }
 
 /* The whole result on one line. */
+static gboolean put_stdout(void *user, const void *data, gsize length) {
+  (void)user;
+  return fwrite(data, 1, length, stdout) == length;
+}
+
 static void print_json(const CliRun *run, const ExecuteOutcome *outcome) {
   g_autoptr(JsonObject) object = execute_outcome_json(run->run, outcome);
-  g_autofree char *line = json_text(object);
-  printf("%s\n", line); /* main tells when this cannot be written */
+  json_write_line(object, put_stdout, NULL); /* main tells when this cannot be written */
 }
 
 /* What the command itself cannot say: why there is no result, that it was cut short, what was not copied. */

@@ -42,6 +42,5 @@ gboolean recorded_print(const char *text) {
 }
 
 gboolean recorded_print_json(JsonObject *value) {
-  g_autofree char *text = json_text(value);
-  return recorded_print(text);
+  return json_write_line(value, cli_put_stdout, NULL);
 }

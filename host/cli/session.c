@@ -42,10 +42,8 @@ typedef struct {
 /* ---- Out ------------------------------------------------------------------------------------------------------ */
 
 static gboolean put_line(Server *server, JsonObject *object) {
-  g_autofree char *text = json_text(object);
-  g_autofree char *line = g_strconcat(text, "\n", NULL);
   pthread_mutex_lock(&server->writing);
-  if (!server->gone && !cli_write(STDOUT_FILENO, line, strlen(line))) {
+  if (!server->gone && !json_write_line(object, cli_put_stdout, NULL)) {
     server->gone = TRUE;
     cancel_raise(server->run.cancel);
   }

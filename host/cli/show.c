@@ -90,17 +90,12 @@ static void show_events(JsonObject *run, const ShowOptions *options) {
 
 /* ---- Output ------------------------------------------------------------------------------------------------- */
 
-static gboolean put_output(void *user, const void *data, gsize length) {
-  (void)user;
-  return cli_write(STDOUT_FILENO, data, length);
-}
-
 static gboolean show_output(Record *record, const char *id, const ShowOptions *options,
                             gint64 offset, gint64 limit, GError **error) {
   RecordOutputFacts facts;
   int stream = g_strcmp0(options->stream, "stderr") == 0 ? 2 : 1;
   if (!record_output_read(record, id, options->output, stream, (guint64)offset, (guint64)limit,
-                          put_output, NULL, &facts, error)) {
+                          cli_put_stdout, NULL, &facts, error)) {
     return FALSE;
   }
   if ((guint64)offset + facts.given < facts.kept) {

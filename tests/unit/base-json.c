@@ -266,6 +266,81 @@ static void test_cut_bytes(void) {
   }
 }
 
+static gboolean gather(void *user, const void *data, size_t length) {
+  g_assert_cmpuint(length, >, 0);
+  g_assert_cmpuint(length, <=, 32 << 10);
+  g_string_append_len(user, data, (gssize)length);
+  return TRUE;
+}
+
+static void assert_written(JsonObject *value) {
+  g_autofree char *text = json_text(value);
+  GString *written = g_string_new(NULL);
+  g_assert_true(json_write_line(value, gather, written));
+  g_assert_cmpuint(written->len, ==, strlen(text) + 1);
+  g_assert_cmpint(memcmp(written->str, text, strlen(text)), ==, 0);
+  g_assert_cmpint(written->str[written->len - 1], ==, '\n');
+  g_string_free(written, TRUE);
+}
+
+/* What is written in pieces is what is made at once. */
+static void test_written(void) {
+  static const char *const VALUES[] = {
+      "null",
+      "true",
+      "0",
+      "-17",
+      "1.50",
+      "1e300",
+      "\"\"",
+      "[]",
+      "{}",
+      "[[],{},null,[1,2]]",
+      "{\"a\\\"b\":{\"\":[{}]},\"caf\xc3\xa9/\":\"\\u0000 \\u007f / \xf0\x9f\x98\x80\"}",
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS(VALUES); i++) {
+    g_autoptr(JsonObject) value = json_tokener_parse(VALUES[i]);
+    assert_written(value);
+  }
+  char all[128];
+  for (gsize i = 0; i < sizeof all; i++) {
+    all[i] = (char)i;
+  }
+  g_autoptr(JsonObject) object = json_object_new_object();
+  json_add_take(object, "all", json_from_bytes(all, sizeof all));
+  json_add_double(object, "double", 0.1);
+  assert_written(object);
+}
+
+static void test_written_large(void) {
+  static const gsize LENGTHS[] = {32765, 32766, 32767, 32768, 32769, 65536, 100000};
+  for (gsize i = 0; i < G_N_ELEMENTS(LENGTHS); i++) {
+    for (int filler = 0; filler < 3; filler++) {
+      g_autofree char *bytes = g_malloc(LENGTHS[i]);
+      memset(bytes, "x\n\0"[filler], LENGTHS[i]);
+      g_autoptr(JsonObject) array = json_object_new_array();
+      json_object_array_add(array, json_from_bytes(bytes, LENGTHS[i]));
+      json_object_array_add(array, json_object_new_int(7));
+      assert_written(array);
+    }
+  }
+}
+
+static gboolean stop_at_once(void *user, const void *data, size_t length) {
+  (void)data;
+  (void)length;
+  ++*(int *)user;
+  return FALSE;
+}
+
+static void test_written_stopped(void) {
+  int calls = 0;
+  g_autofree char *bytes = g_malloc0(100000);
+  g_autoptr(JsonObject) value = json_from_bytes(bytes, 100000);
+  g_assert_false(json_write_line(value, stop_at_once, &calls));
+  g_assert_cmpint(calls, ==, 1);
+}
+
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/json/good", test_good);
@@ -280,5 +355,8 @@ int main(int argc, char **argv) {
   g_test_add_func("/json/bytes", test_bytes);
   g_test_add_func("/json/getting", test_getting);
   g_test_add_func("/json/cut-bytes", test_cut_bytes);
+  g_test_add_func("/json/written", test_written);
+  g_test_add_func("/json/written-large", test_written_large);
+  g_test_add_func("/json/written-stopped", test_written_stopped);
   return g_test_run();
 }
