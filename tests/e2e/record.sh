@@ -243,14 +243,14 @@ want_in_out 'record: run 3 missing'
 # By size, and by what a configuration says.
 export SANDHOST_STATE_DIR=$work/second
 for _ in 1 2 3; do "$sandhost" exec -q -- 'head -c 1500000 /dev/urandom' >/dev/null; done
-run "$sandhost" record prune --max-bytes 8M
+run "$sandhost" record prune --max-bytes 4M
 want_exit 0
 want_in_out 'pruned 1 runs'
-echo '{"telemetry_config": {"retention_max_bytes": 5000000}, "governance_config": {"sandbox_config": {"provider": "bubblewrap"}}}' >retain.json
+echo '{"telemetry_config": {"retention_max_bytes": 2500000}, "governance_config": {"sandbox_config": {"provider": "bubblewrap"}}}' >retain.json
 run "$sandhost" record prune --config retain.json
 want_exit 0
 want_in_out 'pruned 1 runs'
-[ "$(stat -c %s "$SANDHOST_STATE_DIR/record.db")" -le 5000000 ] || fail "the file is too large"
+[ "$(stat -c %s "$SANDHOST_STATE_DIR/record.db")" -le 2500000 ] || fail "the file is too large"
 run "$sandhost" record verify
 want_exit 0
 
