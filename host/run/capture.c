@@ -150,7 +150,10 @@ static void shape_completed(Event *event) {
     shape_summary(event, approval);
   }
   if (!event->capture->config->results) { /* what is left are facts */
-    json_object_object_del(json_get(observation, "data"), "workspace_files");
+    JsonObject *data = json_get(observation, "data");
+    if (data) { /* a call that was denied has none */
+      json_object_object_del(data, "workspace_files");
+    }
     note(event, NOT_RECORDED);
   }
 }

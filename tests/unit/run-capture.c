@@ -86,6 +86,9 @@ static void test_results(void) {
         "{\"command\":[\"sh\"],\"exit_code\":0,\"capture\":\"not_recorded\"}");
   check(NONE, "tool_call_completed", "{\"observation\":{\"data\":{\"exit_code\":0}}}",
         "{\"observation\":{\"data\":{\"exit_code\":0}},\"capture\":\"not_recorded\"}");
+  /* A call that was denied, or was never a call, has no data. */
+  check(NONE, "tool_call_completed", "{\"observation\":{\"data\":null,\"message\":\"no\"}}",
+        "{\"observation\":{\"data\":null,\"message\":\"no\"},\"capture\":\"not_recorded\"}");
 }
 
 static void test_large(void) {
