@@ -172,6 +172,10 @@ want_in_out 'echo unkept-output'
 want_json null steps 0 tool_calls 0 executions 0 stdout
 want_json 3 steps 0 tool_calls 0 executions 0 exit_code
 want_json not_recorded steps 0 tool_calls 0 result_capture
+sed 's/"sandbox_config"/"policy": {"mode": "strict"}, &/' p.json >denied.json
+run "$sandhost" exec -q -c denied.json -- 'echo no result at all'
+want_exit 126
+want_err 'sandhost: Denied by strict policy: no rule matches this sandbox.execute request.'
 config '{}' '{"max_payload_bytes": 2000}'
 run "$sandhost" exec -q -c p.json -- 'seq 1 1000'
 run "$sandhost" show --json
@@ -241,6 +245,27 @@ want_exit 0
 want_out ${#model}
 sqlite3 "$SANDHOST_STATE_DIR/record.db" 'SELECT content FROM approvals' >out.1
 nowhere "$id"
+
+# Nor where the run ends in its first process, which then waits for nothing.
+sed 's/"process.exec"/&, "command": {"program": "printf"}/' ask.json >some.json
+mkfifo lines
+"$sandhost" session -c some.json <lines >out.1 2>err.1 &
+session=$!
+exec 9>lines
+echo '{"id": 1, "command": "sleep 60"}' >&9
+echo "{\"id\": 2, \"command\": \"printf %s $model\"}" >&9
+for _ in {1..600}; do
+  ! grep -q awaiting_approval out.1 || break
+  sleep 0.1
+done
+want_kept() { # COUNT TEXT
+  [ "$(sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM approvals WHERE content LIKE '%$model%'")" = "$1" ] || fail "$2"
+}
+want_kept 1 "a call that waits cannot be run again"
+kill -TERM $session
+wait $session && fail "the session was not ended" || [ $? -eq 143 ] || fail "the session ended otherwise"
+exec 9>&-
+want_kept 0 "the call is still there (signal)"
 
 # Denied, or ended from outside: nothing is kept of it either.
 for end in deny cancel; do
