@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy-covers.c: whether an allow rule is no wider than another one, part by part. What cannot be told from
+ * policy-covers.c: whether a rule is no wider than another one, part by part. What cannot be told from
  * the texts alone counts as wider.
  */
 #include <string.h>
@@ -47,8 +47,10 @@ static gboolean target_covers(const PolicyRule *wide, const PolicyRule *narrow) 
 
 static gboolean conditions_cover(const PolicyRule *wide, const PolicyRule *narrow) {
   gboolean risks = !wide->risks || (narrow->risks && !(narrow->risks & ~wide->risks));
+  /* Of an ask's classes one is enough to match. */
   gboolean classes = !wide->data_classes ||
-                     (narrow->data_classes && is_within(narrow->data_classes, wide->data_classes));
+                     (narrow->effect == EFFECT_ALLOW && narrow->data_classes &&
+                      is_within(narrow->data_classes, wide->data_classes));
   return risks && classes && text_covers(wide->provider, narrow->provider) &&
          text_covers(wide->execution_surface, narrow->execution_surface) &&
          text_covers(wide->mcp_server, narrow->mcp_server) &&

@@ -3,7 +3,7 @@
  * policy-discover.c: a policy file that nobody named, found in the project root (behaviour 4.12). A project may
  * come from anywhere, so what it brings can only take away from the profile that is in force without it.
  */
-#include <string.h>
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -12,12 +12,13 @@
 const char *const POLICY_DISCOVERED_NAMES[] = {"omnicoreagent.policy.json",
                                                ".omnicoreagent/policy.json", NULL};
 
-/* The first one that is there, a link that leads nowhere included; NULL: none. Owned. */
+/* The first one that is there, or that nobody can tell is not: a link that leads nowhere, a folder that cannot be looked
+ * into. NULL: none. Owned. */
 static char *find_file(const char *project_root) {
   for (const char *const *name = POLICY_DISCOVERED_NAMES; *name; name++) {
     struct stat facts;
     char *path = g_build_filename(project_root, *name, NULL);
-    if (lstat(path, &facts) == 0) {
+    if (lstat(path, &facts) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
       return path;
     }
     g_free(path);
@@ -25,20 +26,41 @@ static char *find_file(const char *project_root) {
   return NULL;
 }
 
-static gboolean check_allowed(const Policy *profile, const Policy *found, GError **error) {
-  const GPtrArray *narrow = found->rules[EFFECT_ALLOW];
-  const GPtrArray *wide = profile->rules[EFFECT_ALLOW];
-  for (guint i = 0; i < narrow->len; i++) {
-    const PolicyRule *rule = g_ptr_array_index(narrow, i);
-    gboolean covered = FALSE;
-    for (guint j = 0; j < wide->len && !covered; j++) {
-      covered = policy_rule_covers(g_ptr_array_index(wide, j), rule);
+static gboolean is_covered(const GPtrArray *wide, const PolicyRule *rule) {
+  for (guint i = 0; i < wide->len; i++) {
+    if (policy_rule_covers(g_ptr_array_index(wide, i), rule)) {
+      return TRUE;
     }
-    if (!covered) {
-      g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
-                  "Auto-discovered policy allow rule broadens the default baseline: %s",
-                  rule->rule_id);
-      return FALSE;
+  }
+  return FALSE;
+}
+
+static gboolean refuse_rule(GError **error, const PolicyRule *rule) {
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+              "Auto-discovered policy %s rule broadens the default baseline: %s",
+              effect_name(rule->effect), rule->rule_id);
+  return FALSE;
+}
+
+static gboolean check_allowed(const Policy *profile, const Policy *found, GError **error) {
+  const GPtrArray *rules = found->rules[EFFECT_ALLOW];
+  for (guint i = 0; i < rules->len; i++) {
+    const PolicyRule *rule = g_ptr_array_index(rules, i);
+    if (!is_covered(profile->rules[EFFECT_ALLOW], rule)) {
+      return refuse_rule(error, rule);
+    }
+  }
+  return TRUE;
+}
+
+/* Where everything is denied that no rule names, to ask about it is more. The profile's own rules come first in found. */
+static gboolean check_asked(const Policy *profile, const Policy *found, GError **error) {
+  const GPtrArray *own = profile->rules[EFFECT_ASK];
+  const GPtrArray *rules = found->rules[EFFECT_ASK];
+  for (guint i = own->len; profile->mode == MODE_STRICT && i < rules->len; i++) {
+    const PolicyRule *rule = g_ptr_array_index(rules, i);
+    if (!is_covered(own, rule) && !is_covered(profile->rules[EFFECT_ALLOW], rule)) {
+      return refuse_rule(error, rule);
     }
   }
   return TRUE;
@@ -104,7 +126,9 @@ Policy *policy_discover(const char *profile_name, const char *project_root,
     return NULL;
   }
   /* Either list is the profile's own, or the file's. */
-  if (json_get(json_get(source, "rules"), "allow") && !check_allowed(profile, policy, error)) {
+  gboolean replaces = json_get(json_get(source, "rules"), "allow") != NULL;
+  if ((replaces && !check_allowed(profile, policy, error)) ||
+      !check_asked(profile, policy, error)) {
     return NULL;
   }
   policy->file = g_steal_pointer(&place);

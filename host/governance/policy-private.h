@@ -84,7 +84,7 @@ JsonObject *policy_file_read(const char *path, const char *project_root,
 /* "Invalid policy file: {path} ({failure})". */
 void policy_file_refuse(const char *path, const GError *failure, GError **error);
 
-/* Whether one allow rule allows nothing that another one does not, constraints included. */
+/* Whether one rule, which allows or asks, matches nothing that another one does not, constraints included. */
 gboolean policy_rule_covers(const PolicyRule *wide, const PolicyRule *narrow);
 
 /* policy-budget.c: reads budget and budgets of a policy object. */

@@ -94,7 +94,7 @@ extern const char *const POLICY_DISCOVERED_NAMES[];
 /* A built-in policy, narrowed by omnicoreagent.policy.json or .omnicoreagent/policy.json in the project root
  * where there is one (4.12): the file's deny and ask rules come after the profile's, the stricter mode
  * counts, and its allow rules, where it has a list, replace the profile's. One that none of those covers
- * is refused. examples: as for policy_new_trying. */
+ * is refused; so is an ask rule about what a strict profile denies. examples: as for policy_new_trying. */
 Policy *policy_discover(const char *profile, const char *project_root,
                         const char *const *agent_dirs, GPtrArray *examples, GError **error);
 Policy *policy_ref(Policy *policy);

@@ -421,6 +421,48 @@ static void test_strict_profile_covers_nothing_else(Project *project, gconstpoin
                     "Auto-discovered policy allow rule broadens the default baseline: use");
 }
 
+/* Where nothing is allowed that no rule names, asking about it is more: a person, or --yes, may say yes. */
+static void test_strict_profile_asks_about_nothing_else(Project *project, gconstpointer data) {
+  (void)data;
+  static const char *const WIDE[] = {
+      "\"capability\": \"*\"", "\"capability\": \"process.exec\"",
+      "\"capability\": \"process.exec\", \"command\": {\"program\": \"ls\"}",
+      "\"capability\": \"telemetry.*\""};
+  for (gsize i = 0; i < G_N_ELEMENTS(WIDE); i++) {
+    g_autofree char *text =
+        g_strdup_printf("{\"rules\": {\"ask\": [{\"rule_id\": \"more\", %s}]}}", WIDE[i]);
+    g_autofree char *path = write_file(project, NAME, text);
+    g_test_message("%s", WIDE[i]);
+    discovery_refused(project, "strict-production", path, NULL,
+                      "Auto-discovered policy ask rule broadens the default baseline: more");
+  }
+  put_file(project, NAME,
+           "{\"rules\": {\"ask\": [{\"rule_id\": \"q\", \"capability\": "
+           "\"telemetry.governance.read\"}]}}");
+  g_autoptr(Policy) policy = discover(project, "strict-production");
+  decides(policy, "telemetry.governance.read", NULL, "ask matched_ask q");
+  decides(policy, "process.exec", "sandbox", "deny unknown_capability ");
+  /* Elsewhere what no rule names is asked about, or allowed, anyway. */
+  put_file(project, NAME,
+           "{\"mode\": \"strict\", \"rules\": {\"ask\": [{\"rule_id\": \"q\", \"capability\": \"*\"}]}}");
+  g_autoptr(Policy) other = discover(project, "interactive-dev");
+  decides(other, "other", NULL, "ask matched_ask q");
+}
+
+/* One that cannot be looked at is not none. */
+static void test_discovered_unreachable(Project *project, gconstpointer data) {
+  (void)data;
+  g_autofree char *folder = g_build_filename(project->root, ".omnicoreagent", NULL);
+  g_autofree char *path = g_build_filename(folder, "policy.json", NULL);
+  g_assert_cmpint(symlink(".omnicoreagent", folder), ==, 0);
+  discovery_refused(project, "interactive-dev", path, NULL, LINK);
+  g_assert_cmpint(g_remove(folder), ==, 0);
+  /* What is in the way of the folder is no policy. */
+  put_file(project, ".omnicoreagent", "x");
+  g_autoptr(Policy) policy = discover(project, "interactive-dev");
+  g_assert_cmpstr(policy_profile(policy), ==, "interactive-dev");
+}
+
 static void test_discovered_link(Project *project, gconstpointer data) {
   (void)data;
   g_autofree char *file = write_file(project, "etc/policy.json", GOOD);
@@ -527,6 +569,8 @@ int main(int argc, char **argv) {
   ADD("discovered/allow", test_discovered_allow_replaces);
   ADD("discovered/broadens", test_discovered_broadens);
   ADD("discovered/strict", test_strict_profile_covers_nothing_else);
+  ADD("discovered/strict-asks", test_strict_profile_asks_about_nothing_else);
+  ADD("discovered/unreachable", test_discovered_unreachable);
   ADD("discovered/link", test_discovered_link);
   ADD("discovered/linked-root", test_discovered_below_a_linked_root);
   ADD("discovered/agent", test_discovered_in_an_agents_folder);
