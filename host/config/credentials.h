@@ -6,7 +6,7 @@
 #include "base/json.h"
 
 /* A key, an option, a header or an environment variable: api_key, apiKey, X-Api-Key, GITHUB_TOKEN, password. Not what
- * only leads to one (token_file, secret_refs) or counts (max_tokens). */
+ * only leads to one (token_file, secret_refs) or counts (max_tokens). PGPASSWORD and API_KEY_2 are as good. */
 gboolean credential_is_name(const char *name);
 
 /* Adds a copy (owned by strings) of every text that stands below such a key, at any depth. */

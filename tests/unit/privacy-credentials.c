@@ -206,6 +206,13 @@ static void test_names(void) {
       "accesstoken",
       "openaiapikey",
       "clientsecret",
+      "DBPassword",
+      "NPM_AUTHTOKEN",
+      "JWTSecret",
+      "GITHUB_TOKEN2",
+      "OPENAI_API_KEY_1",
+      "apiKey2",
+      "AWS_ACCESS_KEY_ID_2",
   };
   static const char *const NO[] = {
       "max_tokens",
@@ -237,6 +244,13 @@ static void test_names(void) {
       "compass",
       "passthrough",
       "mytokens",
+      "monkey2",
+      "12",
+      "3_4",
+      "key_1",
+      "public_key2",
+      "subtokens",
+      "token_file_2",
   };
   for (gsize i = 0; i < G_N_ELEMENTS(YES); i++) {
     g_test_message("%s", YES[i]);
