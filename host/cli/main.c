@@ -56,6 +56,8 @@ static void print_help(FILE *out) {
 
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD,
+         SIG_DFL); /* whoever started us may ignore it, and then the end of no child is known */
   /* A megabyte of output goes back to the system when it is told. */
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   if (argc < 2) {

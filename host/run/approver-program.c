@@ -92,28 +92,40 @@ static gboolean hear(Asked *asked, int wait_ms) {
   return TRUE;
 }
 
-/* Not yet reaped, so that its id is still its own. */
-static gboolean has_ended(GPid pid) {
+typedef enum {
+  END_NOT_YET,
+  END_KNOWN, /* not yet reaped, so that its id is still its own */
+  END_LOST, /* somebody else has reaped it: its id may be another's, and its exit code is nobody's */
+} End;
+
+static End end_of(GPid pid) {
   siginfo_t info = {0};
-  return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
+  if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    return errno == EINTR ? END_NOT_YET : END_LOST;
+  }
+  return info.si_pid == pid ? END_KNOWN : END_NOT_YET;
 }
 
-/* FALSE: it was too slow. Nothing of it is left either way. */
-static gboolean await_end(Asked *asked, gint64 seconds) {
+/* Nothing of it is left, unless its end was lost. */
+static End await_end(Asked *asked, gint64 seconds) {
   gint64 deadline = clock_deadline(seconds * CLOCK_SECOND);
-  gboolean ended = FALSE;
-  while (!(ended = has_ended(asked->pid)) && clock_now() < deadline) {
+  End end = END_NOT_YET;
+  while ((end = end_of(asked->pid)) == END_NOT_YET && clock_now() < deadline) {
     hear(asked, LOOK_MS);
   }
-  while (ended && asked->said->len < MOST_SAID && hear(asked, 0)) {
+  while (end == END_KNOWN && asked->said->len < MOST_SAID && hear(asked, 0)) {
     /* what it said last */
+  }
+  if (end == END_LOST) {
+    return END_LOST;
   }
   kill(-asked->pid, SIGKILL);
   kill(asked->pid, SIGKILL);
-  while (waitpid(asked->pid, &asked->status, 0) < 0 && errno == EINTR) {
+  int reaped = -1;
+  while ((reaped = waitpid(asked->pid, &asked->status, 0)) < 0 && errno == EINTR) {
     /* again */
   }
-  return ended;
+  return end == END_KNOWN && reaped < 0 ? END_LOST : end;
 }
 
 static gboolean judge(const Asked *asked, const char *program, GError **error) {
@@ -135,6 +147,21 @@ static gboolean judge(const Asked *asked, const char *program, GError **error) {
   return FALSE;
 }
 
+static gboolean hear_out(Asked *asked, const char *program, gint64 seconds, GError **error) {
+  g_autofree char *slow =
+      g_strdup_printf("it gave no answer within %" G_GINT64_FORMAT " seconds", seconds);
+  switch (await_end(asked, seconds)) {
+  case END_KNOWN:
+    return judge(asked, program, error);
+  case END_LOST:
+    return fail(error, program,
+                "its exit code is lost, since SIGCHLD is ignored or handled elsewhere");
+  case END_NOT_YET:
+    break;
+  }
+  return fail(error, program, slow);
+}
+
 gboolean approver_ask_program(const char *const *argv, JsonObject *question, gint64 seconds,
                               GError **error) {
   Asked asked = {.err = -1, .said = g_string_new(NULL)};
@@ -143,9 +170,7 @@ gboolean approver_ask_program(const char *const *argv, JsonObject *question, gin
   if (input < 0) {
     fail(error, argv[0], g_strerror(errno));
   } else if (start(&asked, argv, input, error)) {
-    g_autofree char *slow =
-        g_strdup_printf("it gave no answer within %" G_GINT64_FORMAT " seconds", seconds);
-    ok = await_end(&asked, seconds) ? judge(&asked, argv[0], error) : fail(error, argv[0], slow);
+    ok = hear_out(&asked, argv[0], seconds, error);
   }
   if (input >= 0) {
     close(input);

@@ -37,6 +37,12 @@ want_exit 126
 want_err 'sandhost: Approver alice is refused: you are not alice'
 run env WHO=mallory "$sandhost" deny "$id" "$approval" --approver alice
 want_exit 126
+# Also where whoever started sandhost ignores the ends of children, which an exec hands on.
+run env WHO=mallory python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$sandhost" deny "$id" "$approval" --approver alice
+want_exit 126
+want_err 'sandhost: Approver alice is refused: you are not alice'
 run "$sandhost" approvals --json "$id"
 want_json pending 0 status
 out=$(cat ops/who.heard)

@@ -2,6 +2,7 @@
 /* run-approver.c: the program that is asked about an approver: what it is told, what its end means, and where it may
  * lie. The function of a program that embeds sandhost is asked in api-approvals.c. */
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "run/approver.h"
 
+#define UNKNOWN_END "its exit code is lost, since SIGCHLD is ignored or handled elsewhere"
 #define LONG 600 /* seconds that nothing here needs */
 
 typedef struct {
@@ -218,6 +220,15 @@ static void test_hook(void) {
   g_assert_cmpstr(nothing->message, ==, "Approver mallory is refused: no reason is given");
 }
 
+/* A process may have been started with its children's ends ignored: then nobody can tell yes from no. */
+static void test_unknown_end(Fixture *fixture, gconstpointer data) {
+  (void)data;
+  signal(SIGCHLD, SIG_IGN);
+  assert_cannot(fixture, "exit 1", LONG, UNKNOWN_END);
+  assert_cannot(fixture, "exit 0", LONG, UNKNOWN_END);
+  signal(SIGCHLD, SIG_DFL);
+}
+
 #define ADD(path, function)                                                                        \
   g_test_add("/approver/" path, Fixture, NULL, set_up, function, tear_down)
 
@@ -227,6 +238,7 @@ int main(int argc, char **argv) {
   ADD("program/no", test_no);
   ADD("program/rude", test_rude);
   ADD("program/no-answer", test_no_answer);
+  ADD("program/unknown-end", test_unknown_end);
   ADD("place/rule", test_place);
   ADD("place/outside", test_outside);
   g_test_add_func("/approver/hook", test_hook);
