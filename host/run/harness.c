@@ -94,6 +94,9 @@ Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **e
     return NULL;
   }
   harness->guarded = guarded_places(harness->config, harness->policy);
+  if (!guarded_check_mount(harness, error)) {
+    return NULL; /* before a person is asked about it */
+  }
   know_credentials(harness);
   return g_steal_pointer(&harness);
 }

@@ -103,5 +103,5 @@ cat >agent.json <<JSON
   "sandbox_manifest": {"workspace_mount": {"source": "$work/ops", "target": "/mnt/in", "mode": "read_write"}}}}
 JSON
 run "$sandhost" exec -q --config agent.json -- true
-want_exit 125
+want_exit 2
 want_err "sandhost: $work/ops contains the approver_check file and cannot be mounted read-write; mount it read-only or keep the approver_check elsewhere"

@@ -81,7 +81,7 @@ run "$sandhost" policy explain --config agent.json -- 'rm x'
 want_exit 126
 want_in_out "process.exec 'sh': deny by no_rm"
 
-# ---- A sandbox that could write it: refused before an engine is asked
+# ---- A sandbox that could write it: refused before anybody is asked about the mount
 mount() { # MODE SOURCE
   printf '{"governance_config": {"sandbox_config": {"provider": "docker", "options": {"host": "unix:///nowhere.sock"}},
     "policy_path": "etc/p.json", "sandbox_manifest": {"workspace_mount": {"source": "%s", "target": "/mnt/in", "mode": "%s"}}}}' \
@@ -93,7 +93,7 @@ printf '{"mode": "permissive"}' >etc/p.json
 ln -s etc through
 for source in "$PWD/etc" "$PWD" "$PWD/through" "$PWD/etc/p.json"; do
   mount read_write "$source"
-  want_exit 125
+  want_exit 2
   want_err "sandhost: $source contains the governance policy file and cannot be mounted read-write; mount it read-only or keep the policy elsewhere"
   mount read_only "$source"
   [[ $err != *'policy file'* ]] || fail "a read-only mount was refused"
@@ -105,8 +105,14 @@ mount read_write "$PWD/beside"
 # The configuration chooses the policy and the provider: it is guarded like it.
 cp agent.json beside/agent.json
 run "$sandhost" exec -q --config beside/agent.json -- true
-want_exit 125
+want_exit 2
 want_err "sandhost: $PWD/beside contains the configuration file and cannot be mounted read-write; mount it read-only or keep the configuration elsewhere"
+run "$sandhost" check beside/agent.json
+want_exit 2
+sed 's/"policy_path": "etc.p.json"/"profile": "interactive-dev"/' agent.json >beside/agent.json
+run "$sandhost" exec -q --config beside/agent.json -- true
+want_exit 2 # and not 123: nobody is asked
+want_in_err 'contains the configuration file and cannot be mounted read-write'
 
 # ---- A command that writes one into the workspace: it stays in the sandbox
 mkdir -p ../tree/sub
