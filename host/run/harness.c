@@ -22,7 +22,7 @@ gboolean harness_register(const Config *config, ProviderRegistry *registry, GErr
   return TRUE;
 }
 
-Policy *harness_policy(const Config *config, GPtrArray *examples, GError **error) {
+static Policy *choose_policy(const Config *config, GPtrArray *examples, GError **error) {
   const char *const agent_dirs[] = {config->workspace_dir, config->files_dir, NULL};
   if (config->policy_path) {
     return policy_load_trying(config->policy_path, config->project_root, agent_dirs, examples,
@@ -33,19 +33,23 @@ Policy *harness_policy(const Config *config, GPtrArray *examples, GError **error
              : policy_discover(config->profile, config->project_root, agent_dirs, examples, error);
 }
 
-static gboolean load_policy(Harness *harness, GError **error) {
-  harness->policy = harness->config->governed ? harness_policy(harness->config, NULL, error) : NULL;
-  return harness->policy || !harness->config->governed;
+Policy *harness_policy(const Config *config, GPtrArray *examples, GError **error) {
+  g_autoptr(Policy) policy = choose_policy(config, examples, error);
+  if (policy && config->budgets && !policy_set_budgets(policy, config->budgets, error)) {
+    return NULL;
+  }
+  return g_steal_pointer(&policy);
 }
 
-/* Also where nothing is governed their shape has to be right. */
-static gboolean load_budgets(Harness *harness, GError **error) {
-  JsonObject *object = harness->config->budgets;
-  if (!object || harness->policy) {
-    return !object || policy_set_budgets(harness->policy, object, error);
+static gboolean load_policy(Harness *harness, GError **error) {
+  if (harness->config->governed) {
+    harness->policy = harness_policy(harness->config, NULL, error);
+    return harness->policy != NULL;
   }
-  g_autoptr(Budgets) budgets = budgets_new(object, error);
-  return budgets != NULL;
+  /* Also where nothing is governed their shape has to be right. */
+  JsonObject *object = harness->config->budgets;
+  g_autoptr(Budgets) budgets = object ? budgets_new(object, error) : NULL;
+  return budgets || !object;
 }
 
 ProviderInstance *harness_provider(const Config *config, ProviderRegistry *registry,
@@ -89,8 +93,7 @@ Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **e
   harness->config = take_config;
   harness->registry = registry;
   if (!harness_register(harness->config, registry, error) || !load_policy(harness, error) ||
-      !load_budgets(harness, error) || !check_approver(harness->config, error) ||
-      !open_provider(harness, error)) {
+      !check_approver(harness->config, error) || !open_provider(harness, error)) {
     return NULL;
   }
   harness->guarded = guarded_places(harness->config, harness->policy);

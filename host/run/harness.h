@@ -29,7 +29,7 @@ gboolean harness_register(const Config *config, ProviderRegistry *registry, GErr
 ProviderInstance *harness_provider(const Config *config, ProviderRegistry *registry,
                                    GError **error);
 
-/* The policy of a configuration that is governed. examples: as for policy_new_trying. Returns owned. */
+/* The policy of a configuration that is governed, with its budgets. examples: as for policy_new_trying. Returns owned. */
 Policy *harness_policy(const Config *config, GPtrArray *examples, GError **error);
 
 /* Whether there is an execute tool (behaviour 1.4); where not, *error says why and what to do (CONFIG). */

@@ -30,12 +30,14 @@ for one in json.load(sys.stdin)["steps"][0]["tool_calls"][0]["governance"]:
 same_as_exec() { # EXIT CONFIG COMMAND: explained as it is decided and recorded
   run "$sandhost" policy explain --config "$2" --json -- "$3"
   want_exit "$1"
-  [ "$(json policy hash)" = "$("$sandhost" policy explain -c "$2" --json x.y | python3 -c 'import json, sys; print(json.load(sys.stdin)["policy"]["hash"])')" ] ||
+  hash=$(json policy hash)
+  [ "$hash" = "$("$sandhost" policy explain -c "$2" --json x.y | python3 -c 'import json, sys; print(json.load(sys.stdin)["policy"]["hash"])')" ] ||
     fail "the hash"
   before=$(explained)
   run "$sandhost" exec -q --config "$2" -- "$3"
   want_exit "$1"
   [ "$before" = "$(recorded)" ] || fail "explained: $before; recorded: $(recorded)"
+  "$sandhost" show --json | grep -qF "\"policy_hash\":\"$hash\"" || fail "the hash of what was recorded is another"
 }
 
 # ---- The strict policy
@@ -71,6 +73,8 @@ want_json deny effect
 want_json unknown_capability decisions 1 decision reason_code
 want_json 'Denied by strict policy: no rule matches this process.exec request.' decisions 1 decision reason
 same_as_exec 126 bare.json true
+sed 's/"governance_config": {/&"budgets": {"request": [{"meter": "tool_calls", "limit": 5}]}, /' bare.json >limited.json
+same_as_exec 126 limited.json true
 
 # Files need rules of their own; the listing follows the command where none names it.
 files='{"rule_id": "files_in", "capability": "workspace.files.read"},
