@@ -29,7 +29,7 @@ static const char *const CONSTRAINT_KEYS[] = {"approval_expires_seconds", "audit
 static const char *const POLICY_KEYS[] = {"budget", "budgets",   "metadata", "mode",
                                           "name",   "policy_id", "profile",  "provenance",
                                           "rules",  "version",   NULL};
-static const char *const SURFACES[] = {
+const char *const POLICY_SURFACES[] = {
     "artifact", "background", "code",   "filesystem",    "host",  "mcp",      "memory",
     "network",  "sandbox",    "secret", "secret_broker", "serve", "subagent", "telemetry",
     "tool",     "workspace",  NULL};
@@ -187,11 +187,11 @@ static gboolean read_risks(PolicyRule *rule, JsonObject *conditions, GError **er
 
 static gboolean check_surface(const PolicyRule *rule, const char *key, const char *surface,
                               GError **error) {
-  if (!surface || g_strv_contains(SURFACES, surface)) {
+  if (!surface || g_strv_contains(POLICY_SURFACES, surface)) {
     return TRUE;
   }
   g_autofree char *shown = repr_text(surface);
-  g_autofree char *known = check_join(SURFACES, ", ");
+  g_autofree char *known = check_join(POLICY_SURFACES, ", ");
   return refuse(error, "rule %s: conditions.%s: %s is no execution surface. Surfaces: %s",
                 rule->rule_id, key, shown, known);
 }

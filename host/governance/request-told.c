@@ -134,7 +134,8 @@ static gboolean read_rest(PolicyRequest *request, JsonObject *object, const char
   request->risk = whole ? RISK_HIGH : request->risk;
   request->mcp_server = g_strdup(request->target_mcp_server);
   return check_text(object, where, "provider", &request->provider, error) &&
-         check_text(object, where, "surface", &request->execution_surface, error) &&
+         check_choice(object, where, "surface", POLICY_SURFACES, &request->execution_surface,
+                      error) &&
          check_text(object, where, "method", &request->method, error) &&
          check_strv(object, where, "data_classes", &request->data_classes, error) &&
          read_risk(request, object, where, error);

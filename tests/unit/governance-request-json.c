@@ -236,6 +236,10 @@ static void test_told_wrongly(void) {
       {"{'capability': 'x', 'Path': 'a'}",
        "request has unknown keys: Path. Allowed keys: capability, command, data_classes, host, "
        "mcp_server, method, path, provider, resource, risk, surface, tool_name"},
+      {"{'command': 'ls', 'surface': 'sanbox'}",
+       "request.surface must be one of: artifact, background, code, filesystem, host, mcp, memory, "
+       "network, sandbox, secret, secret_broker, serve, subagent, telemetry, tool, workspace, got "
+       "'sanbox'"},
       {"{'capability': 'x', 'risk': 'severe'}",
        "request.risk must be one of: low, medium, high, critical, got 'severe'"},
       {"{'capability': 'x', 'data_classes': 'a'}",
