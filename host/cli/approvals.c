@@ -44,8 +44,9 @@ static void print_one(JsonObject *approval) {
   g_autofree char *asked = g_strdup_printf("%s %s | %s", json_get_text(approval, "capability"),
                                            target_of(approval), json_get_text(approval, "reason"));
   print_line("  ", asked);
-  if (command) {
-    g_auto(GStrv) lines = g_strsplit(json_get_text(command, "summary"), "\n", -1);
+  const char *summary = json_get_text(command, "summary"); /* gone where it is not to be recorded */
+  if (summary) {
+    g_auto(GStrv) lines = g_strsplit(summary, "\n", -1);
     for (char **line = lines; *line; line++) {
       print_line("  command: ", *line);
     }

@@ -189,9 +189,14 @@ JsonObject *approval_shown(JsonObject *approval) {
 }
 
 JsonObject *approval_told(JsonObject *approval) {
-  /* sealed_...: APPROVAL_SEALED and APPROVAL_SEALED_EDIT of record/approvals.h */
-  static const char *const OURS[] = {"asked",   "command_argv_digest", "expires",
-                                     "created", "sealed_arguments",    "sealed_edited_arguments",
+  /* The last three are APPROVAL_SEALED, APPROVAL_SEALED_EDIT and APPROVAL_UNRECORDED of record/approvals.h. */
+  static const char *const OURS[] = {"asked",
+                                     "command_argv_digest",
+                                     "expires",
+                                     "created",
+                                     "sealed_arguments",
+                                     "sealed_edited_arguments",
+                                     "unrecorded",
                                      NULL};
   JsonObject *object = json_object_new_object();
   json_object_object_foreach(approval, key, value) {

@@ -136,15 +136,20 @@ static int write_approval(Record *record, const char *run_id, JsonObject *approv
   return record_add_event(record, run_id, "approval_resolved", facts);
 }
 
-int approvals_forget_sealed(Record *record, const char *run_id) {
+int approvals_forget_inputs(Record *record, const char *run_id) {
   int code = SQLITE_OK;
-  sqlite3_stmt *statement =
-      record_prepare(record,
-                     "UPDATE approvals SET content = json_remove(content, '$." APPROVAL_SEALED
-                     "', '$." APPROVAL_SEALED_EDIT "')"
-                     "  WHERE run = (SELECT number FROM runs WHERE run_id = ?1)"
-                     "    AND instr(content, '\"sealed_') > 0",
-                     &code);
+  sqlite3_stmt *statement = record_prepare(
+      record,
+      "UPDATE approvals SET content = CASE"
+      "    WHEN json_extract(content, '$." APPROVAL_UNRECORDED "') = 1"
+      "    THEN json_remove(content, '$." APPROVAL_SEALED "', '$." APPROVAL_SEALED_EDIT "',"
+      "      '$.arguments',"
+      "      '$.edited_arguments', '$.command.summary', '$.command.opaque_reasons')"
+      "    ELSE json_remove(content, '$." APPROVAL_SEALED "', '$." APPROVAL_SEALED_EDIT "') END"
+      "  WHERE run = (SELECT number FROM runs WHERE run_id = ?1)"
+      "    AND json_valid(content) AND (instr(content, '\"sealed_') > 0"
+      "      OR instr(content, '\"" APPROVAL_UNRECORDED "\"') > 0)",
+      &code);
   if (!statement) {
     return code;
   }

@@ -17,6 +17,8 @@
  * nobody is to read. They are never shown, and go when the approval is used or the run ends. */
 #define APPROVAL_SEALED "sealed_arguments"
 #define APPROVAL_SEALED_EDIT "sealed_edited_arguments"
+/* Whether what the call runs is nobody's to read once the run has ended. */
+#define APPROVAL_UNRECORDED "unrecorded"
 
 /* What a run that can be found again holds beside its row. All borrowed. */
 typedef struct {
@@ -44,7 +46,8 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
                         const GPtrArray *approvals, const GPtrArray *superseded, JsonObject *events,
                         GError **error);
 
-/* record_end for the owner alone. An end for good takes what APPROVAL_SEALED says with it. */
+/* record_end for the owner alone. What was kept to run the run's calls again goes with an end that is one: the command
+ * of its request, and of its approvals what is sealed or unrecorded. */
 gboolean record_end_life(Record *record, const char *run_id, const char *owner, const char *status,
                          const char *reason, GError **error);
 

@@ -37,7 +37,7 @@ int life_check_held(Record *record, const char *run_id, const char *owner, GErro
  * expired, whether or not anybody has written that yet. */
 int approvals_read(Record *record, gint64 number, gboolean all, JsonObject *array);
 /* The run has ended for good: nothing of it is run again. */
-int approvals_forget_sealed(Record *record, const char *run_id);
+int approvals_forget_inputs(Record *record, const char *run_id);
 /* What nobody decided in time is over; approvals_read tells it as expired already. */
 int approvals_expire_late(Record *record, const char *run_id, JsonObject *approvals);
 

@@ -187,15 +187,23 @@ JsonObject *record_life(Record *record, const char *run_id, GError **error) {
   return g_steal_pointer(&object);
 }
 
-static gboolean has_ended(const char *status) {
-  static const char *const OPEN[] = {"running", "interrupted", "awaiting_approval",
-                                     "awaiting_budget", NULL};
-  return !g_strv_contains(OPEN, status);
-}
-
-/* Nothing of the run is run again. */
-static int forget_sealed(Record *record, const char *run_id) {
-  int code = approvals_forget_sealed(record, run_id);
+/* Nothing of the run is run again, so nothing is kept for it. */
+static int forget_inputs(Record *record, const char *run_id) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement =
+      record_prepare(record,
+                     "UPDATE lives SET request = json_remove(request, '$.command')"
+                     "  WHERE run = (SELECT number FROM runs WHERE run_id = ?1)"
+                     "    AND json_valid(request) AND instr(request, '\"command\"') > 0",
+                     &code);
+  if (!statement) {
+    return code;
+  }
+  record_bind_text(statement, 1, run_id);
+  code = record_finish_once(statement);
+  if (code == SQLITE_OK) {
+    code = approvals_forget_inputs(record, run_id);
+  }
   return code == SQLITE_OK ? budget_requests_forget(record, run_id, NULL) : code;
 }
 
@@ -216,7 +224,7 @@ gboolean record_end_life_after(Record *record, const char *run_id, const char *o
                              end->termination);
   }
   if (code == SQLITE_OK && !refusal && !life_is_open(end->status)) {
-    code = forget_sealed(record, run_id);
+    code = forget_inputs(record, run_id);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
@@ -474,7 +482,7 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
       code = put_error(record, life.number, reason);
     }
     if (code == SQLITE_OK) {
-      code = forget_sealed(record, run_id);
+      code = forget_inputs(record, run_id);
     }
     if (code == SQLITE_OK) {
       code = record_end_within(record, run_id, status, life.status, reason, NULL);

@@ -126,6 +126,9 @@ static void seal(const Run *run, JsonObject *approval) {
   if (other) {
     json_add_text(command, "summary", other);
   }
+  if (!run->harness->config->capture.inputs) {
+    json_add_bool(approval, APPROVAL_UNRECORDED, TRUE);
+  }
   json_object_put(shown);
 }
 

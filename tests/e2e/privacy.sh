@@ -147,6 +147,8 @@ want_in_err 'categories[1] must be one of: credit_card, email, phone, ssn'
 # ---- What is recorded at all ----
 config '{}' '{"capture": "default"}'
 run "$sandhost" exec -q -c p.json -- 'echo hello # a comment that nobody keeps'
+sqlite3 "$SANDHOST_STATE_DIR/record.db" .dump >out.1
+! grep -F 'that nobody keeps' out.1 || fail "the command is in the record's file"
 want_out hello
 run "$sandhost" show --json
 want_not_in_out 'that nobody keeps'
@@ -243,6 +245,11 @@ want_not_in_out "$model"
 run "$sandhost" resume "$id"
 want_exit 0
 want_out ${#model}
+sqlite3 "$SANDHOST_STATE_DIR/record.db" .dump >out.1
+! grep -F 'wc -c' out.1 || fail "what is not to be recorded is there after the end"
+run "$sandhost" approvals --all "$id"
+want_exit 0
+want_not_in_out 'wc -c'
 sqlite3 "$SANDHOST_STATE_DIR/record.db" 'SELECT content FROM approvals' >out.1
 nowhere "$id"
 
