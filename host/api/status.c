@@ -6,6 +6,7 @@
 #include "api/api-private.h"
 #include "base/build.h"
 #include "base/error.h"
+#include "base/repr.h"
 #include "provider/sandbox.h"
 
 /* No struct of ours gets that long: a larger size was never set. */
@@ -48,11 +49,7 @@ static int status_of(const GError *error) {
 int api_refuse(int status, const char *text, char **ret_error) {
   if (ret_error) {
     char *line = g_utf8_make_valid(text, -1);
-    for (char *at = line; *at; at++) {
-      if (g_ascii_iscntrl(*at)) {
-        *at = ' ';
-      }
-    }
+    repr_line(line);
     *ret_error = line;
   }
   return status;

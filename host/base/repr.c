@@ -39,6 +39,20 @@ static void append_text(GString *out, const char *text) {
   g_string_append_c(out, quote);
 }
 
+void repr_line(char *text) {
+  for (char *at = text; at && *at;) {
+    gunichar c = g_utf8_get_char_validated(at, -1);
+    gboolean valid = c != (gunichar)-1 && c != (gunichar)-2;
+    GUnicodeType type = valid ? g_unichar_type(c) : G_UNICODE_OTHER_LETTER;
+    gsize length = valid ? (gsize)g_unichar_to_utf8(c, NULL) : 1;
+    if (type == G_UNICODE_CONTROL || type == G_UNICODE_FORMAT || type == G_UNICODE_LINE_SEPARATOR ||
+        type == G_UNICODE_PARAGRAPH_SEPARATOR) {
+      memset(at, ' ', length);
+    }
+    at += length;
+  }
+}
+
 static void append_json(GString *out, JsonObject *value) {
   gboolean first = TRUE;
   switch (json_object_get_type(value)) {

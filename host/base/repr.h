@@ -9,6 +9,10 @@
  * non-printable characters as \xNN, \uNNNN, \UNNNNNNNN. Returns owned. */
 char *repr_text(const char *text);
 
+/* In place, for one line at a terminal: what would move a cursor, hide, or turn around what stands beside it (controls, also
+ * those above ASCII, directions, characters of no width) becomes spaces. text may be NULL. */
+void repr_line(char *text);
+
 /* Any JSON value: ['a', 'b'], {'key': 1}, True, None. Returns owned. */
 char *repr_json(JsonObject *value);
 

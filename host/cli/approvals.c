@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/repr.h"
 #include "cli/cli.h"
 #include "governance/approvals.h"
 #include "record/approvals.h"
@@ -17,11 +18,7 @@ static void print_json(JsonObject *approvals) {
 /* In one line: nothing in it moves a cursor. */
 static void print_line(const char *before, const char *text) {
   g_autofree char *line = g_strdup(text ? text : "");
-  for (char *at = line; *at; at++) {
-    if (g_ascii_iscntrl(*at)) {
-      *at = ' ';
-    }
-  }
+  repr_line(line);
   printf("%s%s\n", before, line);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/millionths.h"
+#include "base/repr.h"
 #include "cli/cli.h"
 #include "cli/recorded.h"
 #include "run/resume.h"
@@ -25,11 +26,7 @@ static gboolean print_row(JsonObject *row) {
   g_autofree char *reserved = g_strdup(number_of(row, "reserved"));
   g_autofree char *granted = g_strdup(number_of(row, "granted"));
   g_autofree char *left = g_strdup(number_of(row, "remaining"));
-  for (char *at = shown; *at; at++) {
-    if (g_ascii_iscntrl(*at)) {
-      *at = ' ';
-    }
-  }
+  repr_line(shown);
   g_autofree char *line = g_strdup_printf("%-11s  %-15s  %-6s  %10s  %10s  %10s  %10s  %10s  %s",
                                           json_get_text(row, "scope"), json_get_text(row, "meter"),
                                           json_get_text(row, "window"), number_of(row, "limit"),

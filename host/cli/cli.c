@@ -12,17 +12,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/repr.h"
 
 void cli_complain(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   g_autofree char *text = g_strdup_vprintf(format, arguments);
   va_end(arguments);
-  for (char *at = text; *at; at++) {
-    if (g_ascii_iscntrl(*at)) {
-      *at = ' ';
-    }
-  }
+  repr_line(text);
   fprintf(stderr, "sandhost: %s\n", text);
 }
 

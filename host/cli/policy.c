@@ -72,11 +72,7 @@ void policy_say(const char *format, ...) {
   va_start(arguments, format);
   g_autofree char *line = g_strdup_vprintf(format, arguments);
   va_end(arguments);
-  for (char *at = line; *at; at++) {
-    if (g_ascii_iscntrl(*at)) {
-      *at = ' ';
-    }
-  }
+  repr_line(line);
   recorded_print(line);
 }
 

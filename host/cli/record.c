@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/repr.h"
 #include "cli/cli.h"
 #include "cli/record-prune.h"
 #include "cli/recorded.h"
@@ -65,9 +66,7 @@ static void print_faults(const char *of, const char *key, JsonObject *faults) {
     const char *detail = json_get_text(fault, "detail");
     g_autofree char *line = g_strdup_printf("%s:%s %s%s%s%s", of, which, what, detail ? " (" : "",
                                             detail ? detail : "", detail ? ")" : "");
-    for (char *at = line; *at; at++) {
-      *at = g_ascii_iscntrl(*at) ? ' ' : *at;
-    }
+    repr_line(line);
     recorded_print(line);
   }
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/glob.h"
+#include "base/repr.h"
 #include "cli/cli.h"
 #include "cli/recorded.h"
 #include "record/record-output.h"
@@ -67,11 +68,7 @@ static gboolean print_event(JsonObject *event) {
   g_autofree char *line =
       g_strdup_printf("%6" G_GINT64_FORMAT " %s %s %s", json_get_int(event, "seq", 0),
                       json_get_text(event, "at"), type ? type : "", metadata);
-  for (char *at = line; *at; at++) {
-    if (g_ascii_iscntrl(*at)) {
-      *at = ' ';
-    }
-  }
+  repr_line(line);
   return recorded_print(line);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/repr.h"
 #include "governance/trusted-place.h"
 #include "provider/file-check.h"
 
@@ -72,11 +73,7 @@ static gboolean refuse(GError **error, JsonObject *question, const char *why) {
   const char *approver = json_get_text(question, "approver");
   g_autofree char *cut = why ? g_strndup(why, MOST_REFUSAL) : NULL;
   g_autofree char *text = cut ? g_utf8_make_valid(cut, -1) : NULL;
-  for (char *at = text; at && *at; at++) {
-    if (g_ascii_iscntrl(*at)) {
-      *at = ' ';
-    }
-  }
+  repr_line(text);
   g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_POLICY_DENIED, "Approver %s is refused: %s",
               approver ? approver : "", text && *text ? text : "no reason is given");
   return FALSE;

@@ -462,7 +462,7 @@ void execute_withheld(Run *run, const char *tool_call_id, JsonObject *arguments,
       .exit_code = -1,
       .observation = observation_error(arguments, message, NULL),
   };
-  call_record_ended(run, tool_call_id, ret_outcome, FALSE);
+  call_record_ended(run, tool_call_id, ret_outcome, NULL);
   journal_flush(run->journal, NULL);
 }
 

@@ -147,6 +147,28 @@ static void test_repr_text(void) {
   }
 }
 
+/* As many bytes as before; what cannot be read stays, which no terminal takes for a control. */
+static void test_repr_line(void) {
+  static const struct {
+    const char *text;
+    const char *wanted;
+  } CASES[] = {
+      {"", ""},
+      {"two words, \303\244\342\202\254", "two words, \303\244\342\202\254"},
+      {"a\nb\tc\033[2Jd\177", "a b c [2Jd "},
+      {"a\302\2332Jb\302\205c", "a  2Jb  c"},
+      {"rm \342\200\256fr\342\200\254", "rm    fr   "},
+      {"a\342\200\213b\357\273\277\342\200\250", "a   b      "},
+      {"\233x\342\200", "\233x\342\200"},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
+    g_autofree char *text = g_strdup(CASES[i].text);
+    repr_line(text);
+    g_assert_cmpstr(text, ==, CASES[i].wanted);
+  }
+  repr_line(NULL);
+}
+
 static void test_repr_json(void) {
   static const char TEXT[] = "{\"a\":[1,2.5,true,false,null,\"x\"],\"it's\":{},\"c\":[]}";
   g_autoptr(JsonObject) value = json_parse("x", TEXT, strlen(TEXT), NULL);
@@ -239,6 +261,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/glob/hostile", test_glob_hostile);
   g_test_add_func("/glob/any", test_glob_any);
   g_test_add_func("/repr/text", test_repr_text);
+  g_test_add_func("/repr/line", test_repr_line);
   g_test_add_func("/repr/json", test_repr_json);
   g_test_add_func("/ids", test_ids);
   g_test_add_func("/digest", test_digest);
