@@ -72,17 +72,33 @@ GPtrArray *guarded_places(const Config *config, const Policy *policy) {
   return places;
 }
 
-/* One that is not there yet would be found by the next run. */
+/* Whether a place is where path would need a folder. */
+static gboolean any_above(const GPtrArray *places, const char *path) {
+  for (guint i = 0; i < places->len; i++) {
+    if (is_same_or_below(path, g_ptr_array_index(places, i))) {
+      return TRUE;
+    }
+  }
+  return FALSE;
+}
+
+/* One that is not there yet would be found by the next run, also a folder of its name, which the run would refuse. */
 static gboolean would_be_found(const Config *config, const char *written) {
   g_autoptr(GPtrArray) places = g_ptr_array_new_with_free_func(g_free);
   g_autofree char *base = g_path_get_basename(written);
   for (const char *const *name = POLICY_DISCOVERED_NAMES; config->profile && *name; name++) {
     g_autofree char *found = g_build_filename(config->project_root, *name, NULL);
-    if (g_str_has_suffix(found, base)) {
+    g_autofree char *last = g_path_get_basename(found);
+    if (g_str_has_suffix(found, base) || strstr(written, last)) {
       add_place(places, found);
     }
   }
-  return any_below(places, written);
+  if (places->len == 0) {
+    return FALSE;
+  }
+  g_autofree char *lexical = g_canonicalize_filename(written, NULL);
+  g_autofree char *real = resolve(written);
+  return any_below(places, written) || any_above(places, lexical) || any_above(places, real);
 }
 
 gboolean guarded_is(const Harness *harness, const char *path) {

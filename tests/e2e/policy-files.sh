@@ -127,6 +127,9 @@ want_in_err 'agent.json: not permitted by policy'
 want_in_err 'omnicoreagent.policy.json: not permitted by policy'
 want_file agent.json "$before"
 [ ! -e omnicoreagent.policy.json ] || fail "a policy file came back"
+run "$sandhost" exec --config agent.json --workspace . -- 'mkdir omnicoreagent.policy.json; echo x >omnicoreagent.policy.json/x'
+want_in_err 'omnicoreagent.policy.json/x: not permitted by policy'
+[ ! -e omnicoreagent.policy.json ] || fail "a folder came back, for which every run would be refused"
 want_file sub/agent.json '{}'
 run "$sandhost" exec --config linked.json --workspace . -- 'echo "{}" | tee agent.json >/dev/null'
 want_in_err 'agent.json: not permitted by policy'
