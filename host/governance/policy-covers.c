@@ -48,9 +48,9 @@ static gboolean target_covers(const PolicyRule *wide, const PolicyRule *narrow) 
 static gboolean conditions_cover(const PolicyRule *wide, const PolicyRule *narrow) {
   gboolean risks = !wide->risks || (narrow->risks && !(narrow->risks & ~wide->risks));
   /* Of an ask's classes one is enough to match. */
-  gboolean classes = !wide->data_classes ||
-                     (narrow->effect == EFFECT_ALLOW && narrow->data_classes &&
-                      is_within(narrow->data_classes, wide->data_classes));
+  gboolean classes =
+      !wide->data_classes || (narrow->effect == EFFECT_ALLOW && narrow->data_classes &&
+                              is_within(narrow->data_classes, wide->data_classes));
   return risks && classes && text_covers(wide->provider, narrow->provider) &&
          text_covers(wide->execution_surface, narrow->execution_surface) &&
          text_covers(wide->mcp_server, narrow->mcp_server) &&

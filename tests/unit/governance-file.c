@@ -444,7 +444,8 @@ static void test_strict_profile_asks_about_nothing_else(Project *project, gconst
   decides(policy, "process.exec", "sandbox", "deny unknown_capability ");
   /* Elsewhere what no rule names is asked about, or allowed, anyway. */
   put_file(project, NAME,
-           "{\"mode\": \"strict\", \"rules\": {\"ask\": [{\"rule_id\": \"q\", \"capability\": \"*\"}]}}");
+           "{\"mode\": \"strict\", \"rules\": {\"ask\": [{\"rule_id\": \"q\", \"capability\": "
+           "\"*\"}]}}");
   g_autoptr(Policy) other = discover(project, "interactive-dev");
   decides(other, "other", NULL, "ask matched_ask q");
 }
