@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "workspace/checkouts.h"
 #include "workspace/names.h"
 #include "workspace/safe-write.h"
 #include "workspace/sandbox-list.h"
@@ -36,8 +37,9 @@ typedef struct {
 typedef struct {
   Bridge *bridge;
   BridgeReport *report;
-  int root;
-  GArray *wanted; /* Wanted, sorted by path */
+  int root;            /* -1: there is no workspace yet */
+  Checkouts checkouts; /* of the workspace */
+  GArray *wanted;      /* Wanted, sorted by path */
   guint64 wanted_bytes;
   SafeWriter writer;
 } CopyBack;
@@ -57,14 +59,18 @@ static void report_once(CopyBack *copy, FileState *state, const SandboxFile *fil
 }
 
 /* Not looked at again until it changes. */
-static void leave_there(CopyBack *copy, FileState *state, const SandboxFile *file,
-                        const char *reason) {
-  report_once(copy, state, file, reason);
+static void pass_over(CopyBack *copy, FileState *state, const SandboxFile *file) {
   if (file->has_digest) {
     bridge_set_sandbox(copy->bridge, state, file->digest);
   } else {
     bridge_unset_sandbox(copy->bridge, state);
   }
+}
+
+static void leave_there(CopyBack *copy, FileState *state, const SandboxFile *file,
+                        const char *reason) {
+  report_once(copy, state, file, reason);
+  pass_over(copy, state, file);
 }
 
 static void leave_large(CopyBack *copy, FileState *state, const SandboxFile *file) {
@@ -87,6 +93,17 @@ static void report_checkout(CopyBack *copy, FileState *state, const char *path) 
                        "a git checkout; not copied back: clone repositories outside the workspace "
                        "folder");
   }
+}
+
+/* The sandbox does not see what makes a folder of the workspace a checkout: hidden names are not copied in. */
+static gboolean is_in_checkout(CopyBack *copy, FileState *state, const SandboxFile *file) {
+  g_autofree char *checkout =
+      copy->root >= 0 ? checkouts_find(&copy->checkouts, copy->root, file->path) : NULL;
+  if (checkout) {
+    report_checkout(copy, bridge_state(copy->bridge, checkout), checkout);
+    pass_over(copy, state, file);
+  }
+  return checkout != NULL;
 }
 
 /* ---- What comes back ------------------------------------------------------------------------- */
@@ -170,6 +187,9 @@ static gboolean choose(CopyBack *copy, const SandboxFile *file, GError **error) 
   if (file->has_digest && state->has_base && memcmp(state->base, file->digest, DIGEST_BYTES) == 0) {
     /* It went back to what the workspace had. */
     bridge_set_sandbox(bridge, state, file->digest);
+    return TRUE;
+  }
+  if (is_in_checkout(copy, state, file)) {
     return TRUE;
   }
   const char *reason = plain_reason(bridge, state, file);
@@ -365,7 +385,7 @@ static gboolean receive_all(CopyBack *copy, const BridgeTransport *transport, GE
   if (copy->wanted->len == 0) {
     return TRUE;
   }
-  if (!bridge_open_workspace(copy->bridge, TRUE, &copy->root, error)) {
+  if (copy->root < 0 && !bridge_open_workspace(copy->bridge, TRUE, &copy->root, error)) {
     return FALSE;
   }
   copy->writer = safe_writer_for(copy->root);
@@ -376,7 +396,6 @@ static gboolean receive_all(CopyBack *copy, const BridgeTransport *transport, GE
   }
   gboolean ok = receive(copy, transport, names, error);
   safe_writer_clear(&copy->writer);
-  close(copy->root);
   return ok;
 }
 
@@ -400,8 +419,15 @@ gboolean bridge_copy_back(Bridge *bridge, const BridgeTransport *transport, Brid
     return FALSE;
   }
   CopyBack copy = {.bridge = bridge, .report = report, .root = -1};
+  if (sandbox_list_count(list) > 0 && !bridge_open_workspace(bridge, FALSE, &copy.root, error)) {
+    return FALSE;
+  }
   copy.wanted = g_array_new(FALSE, TRUE, sizeof(Wanted));
   gboolean ok = choose_all(&copy, list, error) && receive_all(&copy, transport, error);
   g_array_unref(copy.wanted);
+  checkouts_clear(&copy.checkouts);
+  if (copy.root >= 0) {
+    close(copy.root);
+  }
   return ok;
 }

@@ -243,6 +243,37 @@ static void test_checkout(void) {
   assert_workspace(fake, "clone/README", NULL);
 }
 
+/* The sandbox does not get .git, so only the workspace tells. */
+static void test_checkout_of_the_workspace(void) {
+  g_autoptr(Fake) fake = fake_new(NULL);
+  workspace_put(fake, ".git/HEAD", "top");
+  workspace_put(fake, "vendor/.git/HEAD", "a");
+  workspace_put(fake, "vendor/deep/source", "0");
+  workspace_put(fake, "module/.git", "gitdir: elsewhere");
+  workspace_put(fake, "module/source", "0");
+  copy_in(fake);
+  assert_texts(fake->report->copied_in, "module/source|vendor/deep/source");
+  sandbox_put(fake, "vendor/deep/source", "1");
+  sandbox_put(fake, "vendor/made", "1");
+  sandbox_put(fake, "module/made/deep", "1");
+  sandbox_put(fake, "vendor.txt", "1");
+  copy_back(fake);
+  assert_texts(fake->report->written, "vendor.txt");
+  assert_skips(fake, "module: a git checkout; not copied back: clone repositories outside the "
+                     "workspace folder\nvendor: a git checkout; not copied back: clone "
+                     "repositories outside the workspace folder");
+  assert_workspace(fake, "vendor/deep/source", "0");
+  assert_workspace(fake, "vendor/made", NULL);
+  assert_workspace(fake, "module/made/deep", NULL);
+  copy_in(fake);
+  copy_back(fake);
+  assert_skips(fake, "");
+  sandbox_put(fake, "vendor/deep/source", "2");
+  copy_back(fake);
+  assert_skips(fake, "");
+  assert_workspace(fake, "vendor/deep/source", "0");
+}
+
 static void test_unreadable_in_the_sandbox(void) {
   g_autoptr(Fake) fake = fake_new(NULL);
   add_entry(fake, "a", SANDHOST_KIND_FILE);
@@ -674,6 +705,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/workspace/back/broken-policy", test_broken_policy_stops);
   g_test_add_func("/workspace/back/run-records", test_run_records);
   g_test_add_func("/workspace/back/checkout", test_checkout);
+  g_test_add_func("/workspace/back/checkout-of-the-workspace", test_checkout_of_the_workspace);
   g_test_add_func("/workspace/back/unreadable", test_unreadable_in_the_sandbox);
   g_test_add_func("/workspace/back/changed-while-copied", test_changed_while_copied);
   g_test_add_func("/workspace/back/conflict-edit", test_conflict_with_an_edit);
