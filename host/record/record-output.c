@@ -165,6 +165,12 @@ void record_output_add(RecordOutput *output, const void *data, gsize length) {
   }
 }
 
+void record_output_flush(RecordOutput *output) {
+  if (output->open && output->raw > 0 && !output->error) {
+    store(output);
+  }
+}
+
 /* The context is as good afterwards. */
 static char *hex_of(const struct sha256_ctx *context) {
   guint8 digest[DIGEST_BYTES];
@@ -174,9 +180,7 @@ static char *hex_of(const struct sha256_ctx *context) {
 }
 
 JsonObject *record_output_finish(RecordOutput *output) {
-  if (output->open && output->raw > 0 && !output->error) {
-    store(output);
-  }
+  record_output_flush(output);
   g_autofree char *hex = hex_of(&output->stored_digest);
   JsonObject *facts = json_object_new_object();
   json_add_int(facts, "bytes", (gint64)output->stored);

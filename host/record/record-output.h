@@ -22,6 +22,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordOutput, record_output_free)
 void record_output_set_head(RecordOutput *output, guint64 bytes);
 /* Keeps what fits in the limit. What cannot be written is told by record_output_finish. */
 void record_output_add(RecordOutput *output, const void *data, gsize length);
+/* Writes what was added, so that it outlives this process. */
+void record_output_flush(RecordOutput *output);
 /* Whether nothing that is added now is kept any more: the limit is reached, or it cannot be written. */
 gboolean record_output_is_full(const RecordOutput *output);
 /* Whether something of it is in the record already. */

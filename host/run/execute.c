@@ -187,6 +187,8 @@ static int32_t on_input_fd(void *user) {
 
 /* The bytes become text, once, and are let go. */
 static void settle_output(Call *call) {
+  output_watch_remove(call->run->outputs, &call->out);
+  output_watch_remove(call->run->outputs, &call->err);
   output_finish(&call->out, call->result.stdout_bytes);
   output_finish(&call->err, call->result.stderr_bytes);
   call->stdout_cut = output_truncated(&call->out, call->result.stdout_bytes);
@@ -218,6 +220,8 @@ static guint64 keep_output(Call *call) {
                 text);
     output_keep(&call->err, record_output_new(run->record, run->id, call->execution_id, 2, keep),
                 text);
+    output_watch_add(run->outputs, &call->out);
+    output_watch_add(run->outputs, &call->err);
   }
   return keep;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heartbeat.c: a thread that keeps a run's lease, and notices when the run is no longer ours. */
+/* heartbeat.c: a thread that keeps a run's lease and what its commands print, and notices when the run is no longer ours. */
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
@@ -17,6 +17,7 @@ struct Heartbeat {
   gint64 interval; /* nanoseconds between beats */
   gint *lost;
   Cancel *cancel;
+  OutputWatch *outputs;
   pthread_t thread;
   pthread_mutex_t lock; /* guards stopped */
   pthread_cond_t stopping;
@@ -52,6 +53,7 @@ static void *beat(void *user) {
         due) {
       next = clock_now() + heartbeat->interval;
     }
+    output_watch_look(heartbeat->outputs);
     if (!held) {
       g_atomic_int_set(heartbeat->lost, 1);
       if (heartbeat->cancel) {
@@ -64,7 +66,7 @@ static void *beat(void *user) {
 }
 
 Heartbeat *heartbeat_start(Record *record, const char *run_id, const char *owner,
-                           gint64 lease_seconds, gint *lost, Cancel *cancel) {
+                           gint64 lease_seconds, gint *lost, Cancel *cancel, OutputWatch *outputs) {
   Heartbeat *heartbeat = g_new0(Heartbeat, 1);
   heartbeat->record = record;
   heartbeat->run_id = run_id;
@@ -72,6 +74,7 @@ Heartbeat *heartbeat_start(Record *record, const char *run_id, const char *owner
   heartbeat->interval = lease_seconds * CLOCK_SECOND / 3;
   heartbeat->lost = lost;
   heartbeat->cancel = cancel;
+  heartbeat->outputs = outputs;
   pthread_mutex_init(&heartbeat->lock, NULL);
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);

@@ -4,13 +4,16 @@
 
 #include "base/clock.h"
 
-/* A command that has printed for this long is kept as it goes, so that not everything is lost with the host. */
-#define KEEP_AFTER (2 * CLOCK_SECOND)
+/* A command that has run for this long is kept as it goes, so that not everything is lost with the host. */
+#define KEEP_AFTER CLOCK_SECOND
 /* What is longer may be too long for an event, once it is JSON. */
 #define WHOLE_TEXT_MAX (1u << 20)
 
 void output_init(Output *output, guint64 max) {
-  *output = (Output){.kept = g_byte_array_new(), .max = max, .text_max = WHOLE_TEXT_MAX};
+  *output = (Output){.kept = g_byte_array_new(),
+                     .max = max,
+                     .text_max = WHOLE_TEXT_MAX,
+                     .keeping = PTHREAD_MUTEX_INITIALIZER};
 }
 
 void output_clear(Output *output) {
@@ -64,6 +67,17 @@ static void feed(Output *output, const void *data, gsize length, gsize taken) {
     start_feeding(output);
     fill(output, (const guint8 *)data + taken, length - taken);
   }
+}
+
+void output_keep_now(Output *output) {
+  pthread_mutex_lock(&output->keeping);
+  if (output->full && clock_now() - output->since >= KEEP_AFTER) {
+    if (!output->feeding && output->kept->len > 0) {
+      start_feeding(output);
+    }
+    record_output_flush(output->full);
+  }
+  pthread_mutex_unlock(&output->keeping);
 }
 
 JsonObject *output_seal(Output *output, gboolean truncated) {
@@ -123,6 +137,7 @@ static void tell_follower(Output *output, const void *data, gsize length) {
 static void pass(void *user, const void *data, gsize length) {
   Output *output = user;
   output->passed += length;
+  pthread_mutex_lock(&output->keeping);
   guint64 room = output->max - output->kept->len;
   gsize take = length < room ? length : (gsize)room;
   if (take > 0) {
@@ -131,6 +146,7 @@ static void pass(void *user, const void *data, gsize length) {
   if (output->full) {
     feed(output, data, length, take);
   }
+  pthread_mutex_unlock(&output->keeping);
   tell_follower(output, data, length);
 }
 

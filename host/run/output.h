@@ -4,6 +4,8 @@
 #ifndef SANDHOST_RUN_OUTPUT_H
 #define SANDHOST_RUN_OUTPUT_H
 
+#include <pthread.h>
+
 #include "base/json.h"
 #include "privacy/privacy.h"
 #include "record/record-output.h"
@@ -24,6 +26,8 @@ typedef struct {
   const Privacy *privacy;  /* borrowed; NULL: nothing is taken out */
   CredentialStream *guard; /* NULL: there is nothing to take out */
 
+  pthread_mutex_t
+      keeping; /* guards kept and what follows up to feeding, while output_keep_now may come */
   RecordOutput *full; /* where everything is kept that the result does not hold; NULL: nowhere */
   PersonalStream *full_filter; /* on the way there; NULL */
   gsize text_max;              /* bytes of text that an event holds; longer text is left to full */
@@ -49,6 +53,10 @@ void output_follow(Output *output, const OutputFollower *follower);
 void output_finish(Output *output, guint64 written);
 /* What full holds, for the record; NULL: nothing, since the text is the whole stream or there is no full. Owned. */
 JsonObject *output_seal(Output *output, gboolean truncated);
+
+/* Writes to the record what the command has printed, once that has run for a while; any thread. A command that is silent
+ * for long would keep it to itself else, and it would be gone with the host. */
+void output_keep_now(Output *output);
 
 void output_add(Output *output, const void *data, gsize length);
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "run/metering.h"
+#include "run/output-watch.h"
 #include "run/run.h"
 #include "run/session.h"
 
@@ -23,6 +24,7 @@ struct Run {
   Record *record;
   Journal *journal;
   RunHooks hooks;
+  OutputWatch *outputs; /* of the commands that run */
   Heartbeat *heartbeat; /* NULL where nothing is recorded */
   gint lost;            /* atomic: somebody else holds the run */
 
@@ -42,9 +44,10 @@ struct Run {
 };
 
 /* heartbeat.c: tells the record every third of the lease that the run lives, and looks each second whether somebody
- * else holds it; then *lost is set and cancel (may be NULL) raised. All are borrowed until the end. */
+ * else holds it; then *lost is set and cancel (may be NULL) raised. Each second, outputs is looked at. All are borrowed
+ * until the end. */
 Heartbeat *heartbeat_start(Record *record, const char *run_id, const char *owner,
-                           gint64 lease_seconds, gint *lost, Cancel *cancel);
+                           gint64 lease_seconds, gint *lost, Cancel *cancel, OutputWatch *outputs);
 void heartbeat_stop(Heartbeat *take_heartbeat);
 
 /* Bytes of a call's arguments that are kept to be run again: some are held more than once, and whoever decides reads them. */

@@ -48,10 +48,11 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
       .run_id = run->id, .session_id = run->session_id, .agent_name = run->agent_name};
   run->metering = metering_new(harness->policy ? policy_budgets(harness->policy) : NULL, &keys);
   journal_set_metering(run->journal, run->metering);
+  run->outputs = output_watch_new();
   if (record) {
     journal_set_owner(run->journal, run->owner);
     run->heartbeat = heartbeat_start(record, run->id, run->owner, lease_of(harness), &run->lost,
-                                     run->hooks.cancel);
+                                     run->hooks.cancel, run->outputs);
   }
   return run;
 }
@@ -193,6 +194,7 @@ static void record_suspended(Run *run) {
 
 static void run_free(Run *run) {
   journal_free(run->journal);
+  output_watch_free(run->outputs);
   g_clear_pointer(&run->hooks.cancel, cancel_unref);
   pthread_mutex_destroy(&run->answering);
   pthread_mutex_destroy(&run->opening);

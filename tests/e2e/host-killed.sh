@@ -23,6 +23,19 @@ want_json interrupted status
 want_json true incomplete
 want_json 1 totals executions sessions
 
+# What a command had printed before it fell silent is kept, though it is below what a result holds.
+"$sandhost" exec -q -- "seq 40000; $mark; true" >up 2>&1 &
+host=$!
+for _ in $(seq 1500); do
+  [ -z "$("$sandhost" show -o 1 2>/dev/null | head -c 1)" ] || break
+  sleep 0.02
+done
+kill -KILL $host
+wait $host 2>/dev/null || true
+run "$sandhost" show -o 1
+want_exit 0
+[ ${#out} -eq 228893 ] || fail "${#out} bytes were kept"
+
 # A signal that can be caught ends the run in order.
 "$sandhost" exec -q -- "echo up; $mark; true" >up2 2>&1 &
 host=$!

@@ -2,6 +2,7 @@
 /* run-output.c: what is kept of a stream, and who sees what of it. */
 #include "run/output.h"
 
+#include "base/clock.h"
 #include "record-fixture.h"
 
 #define SECRET "sk-0123456789abcdefghij"
@@ -143,6 +144,35 @@ static void test_kept(Place *place, gconstpointer unused) {
   output_clear(&output);
 }
 
+/* What a silent command has printed is in the record while it still runs; what is over soon is not written twice. */
+static void test_kept_while_silent(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_run(record, "run_1");
+  append_text(record, "run_1", "sandbox_exec_started",
+              "{\"execution_id\": \"exec_1\", \"tool_call_id\": \"call_0001\"}", NULL);
+  Output output;
+  output_init(&output, 100);
+  output_keep_now(&output); /* nothing is kept of it */
+  output_keep(&output, record_output_new(record, "run_1", "exec_1", 1, 1u << 20), 0);
+  output.since += 3600 * CLOCK_SECOND;
+  output_add(&output, "short", 5);
+  output_keep_now(&output);
+  g_assert_false(record_output_is_stored(output.full));
+  output.since -= 7200 * CLOCK_SECOND;
+  output_keep_now(&output);
+  g_assert_true(record_output_is_stored(output.full));
+  output_add(&output, " and long", 9);
+  output_keep_now(&output);
+  output_keep_now(&output);
+  output_finish(&output, 14);
+  g_autoptr(JsonObject) facts = output_seal(&output, FALSE);
+  g_assert_cmpint(json_get_int(facts, "bytes", 0), ==, 14);
+  g_autofree char *text = text_of(&output, FALSE);
+  g_assert_cmpstr(text, ==, "short and long");
+  output_clear(&output);
+}
+
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/run/output/cap", test_cap);
@@ -150,5 +180,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/run/output/follower", test_follower);
   g_test_add_func("/run/output/follower-stops", test_follower_stops);
   g_test_add("/run/output/kept", Place, NULL, place_make, test_kept, place_remove);
+  g_test_add("/run/output/kept-while-silent", Place, NULL, place_make, test_kept_while_silent,
+             place_remove);
   return g_test_run();
 }
