@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "cli/apart.h"
 #include "cli/doctor.h"
 #include "cli/enforcement.h"
 
@@ -249,6 +250,7 @@ JsonObject *diagnose(const DoctorSettings *settings, const char *name, const cha
       .lowered = json_object_new_object(),
   };
   Provider *provider = provider_registry_load(settings->registry, name, &error);
+  apart_loaded();
   if (provider) {
     examine(&diagnosis, settings, provider);
   } else {

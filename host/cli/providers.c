@@ -1,28 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* providers.c: sandhost providers, which there are and what each enforces; or one of them with its options. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "cli/apart.h"
 #include "cli/cli.h"
 #include "cli/enforcement.h"
 
-static void print_one(ProviderRegistry *registry, const char *name, const char *file) {
+/* One of them, and where what is told of it goes. */
+typedef struct {
+  ProviderRegistry *registry;
+  const char *name;
+  const char *file; /* NULL: not looked for yet */
+  GString *text;
+} Subject;
+
+static void add(const Subject *subject, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void add(const Subject *subject, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  g_string_append_vprintf(subject->text, format, arguments);
+  va_end(arguments);
+}
+
+/* {text}, or {error, usage}: what cannot be told, and whether that is the caller's own mistake. */
+static JsonObject *answer(const Subject *subject, const GError *error) {
+  JsonObject *object = json_object_new_object();
+  json_add_text(object, "text", error ? NULL : subject->text->str);
+  json_add_text(object, "error", error ? error->message : NULL);
+  json_add_bool(object, "usage",
+                error && g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG));
+  return object;
+}
+
+/* ---- The list ---------------------------------------------------------------------------------------------------- */
+
+/* The heading's width, at least 7. */
+static int column_width(gsize index) {
+  return MAX(7, (int)strlen(ENFORCEMENT[index].heading));
+}
+
+static JsonObject *look_for_row(void *user) {
+  const Subject *subject = user;
   g_autoptr(GError) error = NULL;
-  const Provider *provider = provider_registry_load(registry, name, &error);
+  const Provider *provider = provider_registry_load(subject->registry, subject->name, &error);
+  apart_loaded();
   if (!provider) {
-    printf("%-12s refused: %s\n", name, error->message);
-    return;
+    return answer(subject, error);
   }
   const struct sandhost_provider *table = provider_table(provider);
-  printf("%-12s %-9s", name, table->version);
+  add(subject, "%-12s %-9s", subject->name, table->version);
   for (gsize i = 0; i < ENFORCEMENT_COUNT; i++) {
-    printf(" %-*s",
-           (int)strlen(ENFORCEMENT[i].heading) < 7 ? 7 : (int)strlen(ENFORCEMENT[i].heading),
-           table->enforces_count == 0
-               ? "trusted"
-               : enforcement_word(enforcement_declared(table, ENFORCEMENT[i].setting)));
+    add(subject, " %-*s", column_width(i),
+        table->enforces_count == 0
+            ? "trusted"
+            : enforcement_word(enforcement_declared(table, ENFORCEMENT[i].setting)));
   }
-  printf(" %s\n", file);
+  add(subject, " %s", subject->file);
+  return answer(subject, NULL);
+}
+
+static void print_one(ProviderRegistry *registry, const char *name, const char *file) {
+  g_autoptr(GString) text = g_string_new(NULL);
+  Subject subject = {.registry = registry, .name = name, .file = file, .text = text};
+  const Apart apart = {.look = look_for_row, .user = &subject};
+  g_autofree char *why = NULL;
+  g_autoptr(JsonObject) found = apart_look(&apart, &why);
+  const char *error = json_get_text(found, "error");
+  if (!found) {
+    printf("%-12s refused: %s: %s\n", name, file, why);
+  } else if (error) {
+    printf("%-12s refused: %s\n", name, error);
+  } else {
+    printf("%s\n", json_get_text(found, "text"));
+  }
 }
 
 static int list_all(ProviderRegistry *registry) {
@@ -31,7 +84,7 @@ static int list_all(ProviderRegistry *registry) {
   provider_registry_list(registry, &names, &files);
   printf("%-12s %-9s", "NAME", "VERSION");
   for (gsize i = 0; i < ENFORCEMENT_COUNT; i++) {
-    printf(" %-7s", ENFORCEMENT[i].heading);
+    printf(" %-*s", column_width(i), ENFORCEMENT[i].heading);
   }
   printf(" FILE\n");
   for (gsize i = 0; names[i]; i++) {
@@ -39,6 +92,8 @@ static int list_all(ProviderRegistry *registry) {
   }
   return 0;
 }
+
+/* ---- One of them ------------------------------------------------------------------------------------------------- */
 
 static const char *type_word(guint32 type) {
   switch (type) {
@@ -57,57 +112,93 @@ static const char *type_word(guint32 type) {
   }
 }
 
-static void print_options(const struct sandhost_provider *table) {
-  printf("\noptions (governance_config.sandbox_config.options):\n");
+static void add_options(const Subject *subject, const struct sandhost_provider *table) {
+  add(subject, "\noptions (governance_config.sandbox_config.options):\n");
   if (table->option_count == 0) {
-    printf("  none\n");
+    add(subject, "  none\n");
   }
   for (gsize i = 0; i < table->option_count; i++) {
     const struct sandhost_option *option = &table->options[i];
-    printf("  %-26s %s\n", option->name, option->help);
-    printf("  %-26s %s%s, default %s", "", type_word(option->type),
-           option->flags & SANDHOST_OPTION_REQUIRED ? ", required" : "",
-           option->fallback ? option->fallback : "none");
+    add(subject, "  %-26s %s\n", option->name, option->help);
+    add(subject, "  %-26s %s%s, default %s", "", type_word(option->type),
+        option->flags & SANDHOST_OPTION_REQUIRED ? ", required" : "",
+        option->fallback ? option->fallback : "none");
     if (option->choices) {
-      printf(", one of %s", option->choices);
+      add(subject, ", one of %s", option->choices);
     }
     if (option->environment) {
-      printf(", else $%s", option->environment);
+      add(subject, ", else $%s", option->environment);
     }
-    printf("\n");
+    add(subject, "\n");
   }
 }
 
 /* Opens the provider without options to learn what this machine gives it; one with required options cannot be. */
-static void print_enforcement(ProviderRegistry *registry, Provider *provider) {
-  g_autoptr(ProviderInstance) instance = provider_instance_open(registry, provider, NULL, NULL);
-  printf("\nenforces%s:\n", instance ? " here" : "");
+static void add_enforcement(const Subject *subject, Provider *provider) {
+  g_autoptr(ProviderInstance) instance =
+      provider_instance_open(subject->registry, provider, NULL, NULL);
+  add(subject, "\nenforces%s:\n", instance ? " here" : "");
   for (gsize i = 0; i < ENFORCEMENT_COUNT; i++) {
     guint32 setting = ENFORCEMENT[i].setting;
     guint32 level = instance ? provider_instance_level(instance, setting)
                              : enforcement_declared(provider_table(provider), setting);
     const char *why = instance ? provider_instance_lowered(instance, setting) : NULL;
-    printf("  %-28s %s%s%s%s\n", ENFORCEMENT[i].words,
-           strcmp(enforcement_word(level), "-") ? enforcement_word(level) : "no", why ? " (" : "",
-           why ? why : "", why ? ")" : "");
+    add(subject, "  %-28s %s%s%s%s\n", ENFORCEMENT[i].words,
+        strcmp(enforcement_word(level), "-") ? enforcement_word(level) : "no", why ? " (" : "",
+        why ? why : "", why ? ")" : "");
   }
 }
 
-static int tell_one(ProviderRegistry *registry, const char *name) {
+static JsonObject *look_at_all_of_it(void *user) {
+  const Subject *subject = user;
   g_autoptr(GError) error = NULL;
-  Provider *provider = provider_registry_load(registry, name, &error);
+  Provider *provider = provider_registry_load(subject->registry, subject->name, &error);
+  apart_loaded();
   if (!provider) {
-    return cli_fail(error);
+    return answer(subject, error);
   }
   const struct sandhost_provider *table = provider_table(provider);
   const char *file = provider_file(provider);
-  printf("%s %s: %s\n", table->name, table->version, table->summary);
-  printf("file: %s\n", file ? file : "built in");
-  printf("commands run: %s\n", table->flags & SANDHOST_PROVIDER_HOST_SURFACE
-                                   ? "on this machine, not isolated"
-                                   : "in a sandbox");
-  print_options(table);
-  print_enforcement(registry, provider);
+  add(subject, "%s %s: %s\n", table->name, table->version, table->summary);
+  add(subject, "file: %s\n", file ? file : "built in");
+  add(subject, "commands run: %s\n",
+      table->flags & SANDHOST_PROVIDER_HOST_SURFACE ? "on this machine, not isolated"
+                                                    : "in a sandbox");
+  add_options(subject, table);
+  add_enforcement(subject, provider);
+  return answer(subject, NULL);
+}
+
+/* The file of a provider, as it would be loaded. Owned; NULL: there is none. */
+static char *file_of(ProviderRegistry *registry, const char *name) {
+  g_auto(GStrv) names = NULL;
+  g_auto(GStrv) files = NULL;
+  provider_registry_list(registry, &names, &files);
+  for (gsize i = 0; names[i]; i++) {
+    if (strcmp(names[i], name) == 0) {
+      return g_strdup(files[i]);
+    }
+  }
+  return NULL;
+}
+
+static int tell_one(ProviderRegistry *registry, const char *name) {
+  g_autoptr(GString) text = g_string_new(NULL);
+  Subject subject = {.registry = registry, .name = name, .text = text};
+  const Apart apart = {.look = look_at_all_of_it, .user = &subject};
+  g_autofree char *why = NULL;
+  g_autoptr(JsonObject) found = apart_look(&apart, &why);
+  const char *error = json_get_text(found, "error");
+  if (!found) {
+    g_autofree char *file = file_of(registry, name);
+    cli_complain("%s: %s", file ? file : name, why);
+    return EXIT_SANDHOST;
+  }
+  if (error) {
+    cli_complain("%s", error);
+    return json_get_bool(found, "usage", FALSE) ? EXIT_USAGE : EXIT_SANDHOST;
+  }
+  printf("%s", json_get_text(found, "text"));
   return 0;
 }
 

@@ -3,9 +3,13 @@
  * main.c: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir DIR] [--only TEXT]
  *
  * Loads a provider and proves the contract, check by check. Prints a line for each; a failed one says what was found
- * and what provider.h asks for. Exit 0: all that apply passed; 1: some failed; 2: it could not be loaded.
+ * and what provider.h asks for. Exit 0: all that apply passed; 1: some failed; 2: it could not be loaded, or took this
+ * program along.
  */
 #include <dlfcn.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +25,72 @@ typedef struct {
   GHashTable *options; /* name -> value, borrowed from argv */
 } Arguments;
 
+/* "program: " and the text, on stderr. */
+static void complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+static void complain(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  g_autofree char *text = g_strdup_vprintf(format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "%s: %s\n", g_get_prgname(), text);
+}
+
+/* ---- The end of everything ------------------------------------------------------------------------------------------- */
+
+/* A sound plugin is loaded in a moment. */
+#define LOAD_SECONDS 20
+#define STACK_BYTES (64u << 10)
+
+/* What a signal handler says; set before anything of the plugin runs. */
+static char *last_words;  /* "program: file " */
+static const char *doing; /* what is being done with it, or a check's name */
+
+static void say(const char *text) {
+  ssize_t written = write(STDERR_FILENO, text, strlen(text));
+  (void)written;
+}
+
+/* A plugin that takes its process along, or does not come back from being loaded. */
+static G_GNUC_NORETURN void end_of_it(int number) {
+  say(last_words);
+  say(number == SIGALRM ? "does not come back from: " : "crashes in: ");
+  say(doing);
+  say("\n");
+  _exit(2);
+}
+
+static void await_the_end(const char *file) {
+  static const int SIGNALS[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGALRM};
+  const struct sigaction action = {.sa_handler = end_of_it, .sa_flags = SA_ONSTACK};
+  const stack_t own = {.ss_sp = g_malloc(STACK_BYTES), .ss_size = STACK_BYTES};
+  last_words = g_strdup_printf("%s: %s ", g_get_prgname(), file);
+  sigaltstack(&own, NULL); /* of a stack that has run over nothing is left */
+  for (gsize i = 0; i < G_N_ELEMENTS(SIGNALS); i++) {
+    sigaction(SIGNALS[i], &action, NULL);
+  }
+}
+
 /* ---- The table ----------------------------------------------------------------------------------------------------- */
 
 typedef const struct sandhost_provider *(*Entry)(const struct sandhost_host *host);
 
 static const struct sandhost_provider *load(const char *file, struct sandhost_provider *ret_table) {
   g_autofree char *path = g_canonicalize_filename(file, NULL);
+  doing = "being loaded";
+  alarm(LOAD_SECONDS);
   void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!module) {
-    fprintf(stderr, "sandhost-conformance: %s\n", dlerror());
+    alarm(0);
+    complain("%s", dlerror());
     return NULL;
   }
   Entry entry = NULL;
   *(void **)&entry = dlsym(module, SANDHOST_ENTRY_NAME);
   const struct sandhost_provider *table = entry ? entry(&SUITE_HOST) : NULL;
+  alarm(0);
   if (!table) {
-    fprintf(stderr, "sandhost-conformance: %s %s\n", file,
-            entry ? "returned no table for this host" : "has no entry " SANDHOST_ENTRY_NAME);
+    complain("%s %s", file,
+             entry ? "returned no table for this host" : "has no entry " SANDHOST_ENTRY_NAME);
     return NULL; // cppcheck-suppress resourceLeak ; a provider is never unloaded
   }
   memset(ret_table, 0, sizeof *ret_table);
@@ -51,8 +104,7 @@ static const struct sandhost_provider *load(const char *file, struct sandhost_pr
                   {"terminate", !ret_table->terminate}, {"release", !ret_table->release}};
   for (gsize i = 0; i < G_N_ELEMENTS(REQUIRED); i++) {
     if (REQUIRED[i].missing) {
-      fprintf(stderr, "sandhost-conformance: %s lacks the required operation %s\n", file,
-              REQUIRED[i].name);
+      complain("%s lacks the required operation %s", file, REQUIRED[i].name);
       return NULL;
     }
   }
@@ -102,8 +154,7 @@ static gboolean open_instance(Subject *subject, const Arguments *arguments) {
     const char *given = g_hash_table_lookup(arguments->options, option->name);
     const char *text = given ? given : option->environment ? g_getenv(option->environment) : NULL;
     if (!give_value(option, text ? text : option->fallback, &values[i], &pairs[i])) {
-      fprintf(stderr, "sandhost-conformance: give --option %s=... (%s)\n", option->name,
-              option->help);
+      complain("give --option %s=... (%s)", option->name, option->help);
       return FALSE;
     }
   }
@@ -113,13 +164,14 @@ static gboolean open_instance(Subject *subject, const Arguments *arguments) {
                                         .guest_dir = as_path(arguments->guest_dir)};
   struct sandhost_call call;
   call_init(&call, 60);
+  doing = "being opened";
   gint32 status = table->start ? table->start(&call, &SUITE_HOST) : SANDHOST_OK;
   if (status == SANDHOST_OK) {
     status = table->open(&call, &request, &subject->instance);
   }
   if (status != SANDHOST_OK) {
-    fprintf(stderr, "sandhost-conformance: open failed with %s: %s\n", status_name(status),
-            call.message ? call.message : "no message");
+    complain("open failed with %s: %s", status_name(status),
+             call.message ? call.message : "no message");
   }
   call_clear(&call);
   return status == SANDHOST_OK;
@@ -133,6 +185,14 @@ typedef struct {
   guint skipped;
 } Tally;
 
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where) {
+  (void)status;
+  (void)kind;
+  (void)where;
+  remove(path); /* what cannot be removed stays */
+  return 0;
+}
+
 /* Where the working directory is a real folder of this machine, each check gets a fresh one below it. */
 static void run_one(const Subject *subject, const Check *check, Verdict *verdict) {
   Subject own = *subject;
@@ -144,7 +204,11 @@ static void run_one(const Subject *subject, const Check *check, Verdict *verdict
       return;
     }
   }
+  doing = check->name;
   check->run(&own, verdict);
+  if (subject->host_surface) {
+    nftw(own.working_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+  }
 }
 
 static void run_group(Subject *subject, const Check *checks, const char *only, Tally *tally) {
@@ -220,8 +284,7 @@ static gboolean options_exist(const struct sandhost_provider *table, const Argum
       known = known || strcmp(option->name, name) == 0;
     }
     if (!known) {
-      fprintf(stderr, "sandhost-conformance: %s has no option '%s'\n", table->name,
-              (const char *)name);
+      complain("%s has no option '%s'", table->name, (const char *)name);
       return FALSE;
     }
   }
@@ -248,12 +311,13 @@ static int judge(const Arguments *arguments) {
   for (gsize i = 0; i < G_N_ELEMENTS(GROUPS); i++) {
     run_group(&subject, GROUPS[i], arguments->only, &tally);
   }
+  doing = "being closed";
   table.close(subject.instance);
   if (table.stop) {
     table.stop();
   }
   if (tally.passed + tally.failed + tally.skipped == 0) {
-    fprintf(stderr, "sandhost-conformance: no check's name has '%s' in it\n", arguments->only);
+    complain("no check's name has '%s' in it", arguments->only);
   }
   printf("%u passed, %u failed, %u skipped\n", tally.passed, tally.failed, tally.skipped);
   return tally.failed || tally.passed == 0 ? 1 : 0;
@@ -262,10 +326,13 @@ static int judge(const Arguments *arguments) {
 int main(int argc, char **argv) {
   g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
   g_autofree char *beside = g_path_get_dirname(program ? program : ".");
+  g_autofree char *name = g_path_get_basename(argv[0]); /* sandhost gives its own */
+  g_set_prgname(name);
   Arguments arguments = {.working_dir = "/workspace", .guest_dir = beside};
   arguments.options = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
   int code = 2;
   if (parse(argc, argv, &arguments)) {
+    await_the_end(arguments.file);
     code = judge(&arguments);
   } else {
     fprintf(stderr, "usage: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir "

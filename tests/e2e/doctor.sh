@@ -100,6 +100,48 @@ if [ -z "$SANDHOST_SANITIZED" ]; then
   rm plugins/sandhost-crash.so
 fi
 
+# A plugin that takes its process along while it is loaded, or does not come back, is named, and the others are told.
+if [ -z "$SANDHOST_SANITIZED" ]; then
+  cp "$zoo/sandhost-hang.so" plugins/
+  HANG_HOW=abort run "$sandhost" providers
+  want_exit 0
+  want_in_out "hang         refused: $work/plugins/sandhost-hang.so: it crashes (Aborted)"
+  want_in_out 'sweeper '
+  HANG_HOW=abort run "$sandhost" providers hang
+  want_exit 125
+  want_err "sandhost: $work/plugins/sandhost-hang.so: it crashes (Aborted)"
+  HANG_HOW=abort run "$sandhost" provider test plugins/sandhost-hang.so
+  want_exit 2
+  want_err 'sandhost: plugins/sandhost-hang.so crashes in: being loaded'
+  export HANG_HOW=hang
+  "$sandhost" provider test plugins/sandhost-hang.so >/dev/null 2>test.err &
+  test=$!
+  "$sandhost" doctor --provider sweeper >doctor.out 2>&1 &
+  doctor=$!
+  run "$sandhost" providers
+  want_exit 0
+  want_in_out "hang         refused: $work/plugins/sandhost-hang.so: it does not come back"
+  wait $doctor || fail "doctor fails: $(cat doctor.out)"
+  grep -q 'hang .*it does not come back' doctor.out || fail "doctor does not tell of it: $(cat doctor.out)"
+  code=0
+  wait $test || code=$?
+  want_exit 2
+  [ "$(cat test.err)" = 'sandhost: plugins/sandhost-hang.so does not come back from: being loaded' ] || fail "$(cat test.err)"
+  unset HANG_HOW
+  rm plugins/sandhost-hang.so
+fi
+run "$sandhost" provider test missing.so
+want_exit 2
+want_in_err "sandhost: $work/missing.so: "
+
+# What the checks made in their folder goes with them.
+if [ -e "$SANDHOST_BUILD/lib/sandhost/providers/sandhost-local.so" ]; then
+  mkdir checks
+  run "$sandhost" provider test "$SANDHOST_BUILD/lib/sandhost/providers/sandhost-local.so" --working-dir checks --only command
+  want_in_out ' passed'
+  [ -z "$(ls -A checks)" ] || fail "left behind: $(ls -A checks)"
+fi
+
 # ---- Progress ----
 
 # Elsewhere than at a terminal only what takes long is told, or everything with -v; a cancel ends it at once.
