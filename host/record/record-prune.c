@@ -3,13 +3,18 @@
 #include "record/record-prune.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "record/record-remove.h"
 
 #define PATIENCE (30 * CLOCK_SECOND)
-/* Pages given back in one transaction. */
+/* Pages given back in one transaction; each is written to the log first, so fewer where the disk has little room. */
 #define PAGES_AT_ONCE "2000"
+#define FEW_PAGES "50"
+/* What the log takes while runs are removed, with some to spare. */
+#define ROOM_FOR_LOG (1u << 20)
 
 typedef struct {
   gint64 number;
@@ -53,6 +58,29 @@ static int read_used(Record *record, gint64 *ret_bytes) {
   return code;
 }
 
+/* ---- Room --------------------------------------------------------------------------------------- */
+
+static gboolean is_full(int code) {
+  return (code & 0xff) == SQLITE_FULL;
+}
+
+/* Moves the log into the file, and gives its room back where nobody reads it. What fails shows in what is written next. */
+static void make_room(Record *record) {
+  record->patience = clock_deadline(CLOCK_SECOND); /* a reader may be there for long */
+  sqlite3_wal_checkpoint_v2(record->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
+/* The log moves into the file before it goes, and is written to before anything gets smaller. */
+static void tell_full(const Record *record, GError **error) {
+  g_autofree char *log = g_strconcat(record->path, "-wal", NULL);
+  struct stat about;
+  gint64 bytes = stat(log, &about) == 0 ? (gint64)about.st_size : 0;
+  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
+              "could not prune the record %s: its disk is full, and pruning needs some room there "
+              "itself: free %" G_GINT64_FORMAT " KiB on it, and prune again",
+              record->path, (bytes + ROOM_FOR_LOG) / 1024);
+}
+
 /* ---- One run -------------------------------------------------------------------------------------- */
 
 /* Within the one transaction of a dry run. */
@@ -74,6 +102,7 @@ static int sweep(Record *record) {
     code = record_run_statement(record, STATEMENT_BEGIN);
     if (code == SQLITE_OK) {
       code = record_settle(record, record_sweep(record, &more));
+      record_tidy(record);
     }
   }
   return code;
@@ -86,6 +115,7 @@ static int remove_one(Record *record, gint64 number, gboolean dry, gboolean *ret
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
     code = record_settle(record, record_remove_run(record, number, ret_gone));
+    record_tidy(record);
   }
   return code == SQLITE_OK ? sweep(record) : code;
 }
@@ -148,6 +178,11 @@ static int shrink(Record *record) {
     record->patience = clock_deadline(PATIENCE);
     code =
         sqlite3_exec(record->db, "PRAGMA incremental_vacuum(" PAGES_AT_ONCE ")", NULL, NULL, NULL);
+    if (is_full(code)) {
+      make_room(record);
+      code = sqlite3_exec(record->db, "PRAGMA incremental_vacuum(" FEW_PAGES ")", NULL, NULL, NULL);
+      record_tidy(record);
+    }
     code = code == SQLITE_OK ? record_ask(record, "PRAGMA freelist_count", 0, &unused) : code;
   }
   if (code == SQLITE_OK) {
@@ -186,9 +221,14 @@ JsonObject *record_prune(Record *record, const PruneRequest *request, GError **e
   json_add_take(result, "runs", runs);
   pthread_mutex_lock(&record->lock);
   record_removal_begin(record);
+  if (!request->dry_run) {
+    make_room(record);
+  }
   int code = prune(record, request, runs, &before, &after);
   record_removal_end(record);
-  if (code != SQLITE_OK) {
+  if (is_full(code)) {
+    tell_full(record, error);
+  } else if (code != SQLITE_OK) {
     record_fail(record, "prune", code, error);
   }
   int shrunk =
