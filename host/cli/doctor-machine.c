@@ -64,6 +64,17 @@ static char *existing_folder(const char *path) {
   return folder;
 }
 
+/* Whether something can be made in the folder; found out by doing it, which access does not tell of every file system. 0 or
+ * an errno. */
+static int try_folder(const char *folder) {
+  g_autofree char *made = g_build_filename(folder, ".sandhost-doctor-XXXXXX", NULL);
+  if (!g_mkdtemp(made)) {
+    return errno;
+  }
+  rmdir(made);
+  return 0;
+}
+
 /* A record that is not there yet is not made for the sake of asking. Owned; NULL: all is well. */
 static char *record_fault(const char *path) {
   if (g_file_test(path, G_FILE_TEST_EXISTS)) {
@@ -72,9 +83,8 @@ static char *record_fault(const char *path) {
     return record ? NULL : g_strdup(error->message);
   }
   g_autofree char *folder = existing_folder(path);
-  return access(folder, W_OK | X_OK) == 0
-             ? NULL
-             : g_strdup_printf("it cannot be made in %s: %s", folder, g_strerror(errno));
+  int fault = try_folder(folder);
+  return fault ? g_strdup_printf("it cannot be made in %s: %s", folder, g_strerror(fault)) : NULL;
 }
 
 Machine machine_look(const char *guest_dir, char *take_record) {

@@ -18,7 +18,7 @@ Record *recorded_open(const char *path, GError **error) {
                 chosen);
     return NULL;
   }
-  return record_open(chosen, error);
+  return record_open_to_read(chosen, error);
 }
 
 char *recorded_run(Record *record, const char *wanted, GError **error) {

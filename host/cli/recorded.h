@@ -5,7 +5,7 @@
 
 #include "record/record.h"
 
-/* Opens a record that is there; NULL path: the default one. A file that is not there is not made: NOT_FOUND. */
+/* Opens a record that is there, to be read alone where it cannot be written; NULL path: the default one. A file that is not there is not made: NOT_FOUND. */
 Record *recorded_open(const char *path, GError **error);
 /* The id of the run that is meant; NULL: the newest. Owned. */
 char *recorded_run(Record *record, const char *wanted, GError **error);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/glob.h"
 #include "base/repr.h"
 #include "cli/cli.h"
@@ -72,17 +73,21 @@ static gboolean print_event(JsonObject *event) {
   return recorded_print(line);
 }
 
-static void show_events(JsonObject *run, const ShowOptions *options) {
+/* FALSE: the wanted call has no event at all. */
+static gboolean show_events(JsonObject *run, const ShowOptions *options) {
   JsonObject *events = json_get(run, "events");
   gboolean goes_on = TRUE;
+  gboolean known = !options->call;
   for (gsize i = 0; goes_on && i < json_object_array_length(events); i++) {
     JsonObject *event = json_object_array_get_idx(events, i);
     const char *type = json_get_text(event, "type");
-    if (matches_type(options, type ? type : "") &&
-        matches_call(options, json_get(event, "metadata"))) {
+    gboolean of_call = matches_call(options, json_get(event, "metadata"));
+    known = known || of_call;
+    if (of_call && matches_type(options, type ? type : "")) {
       goes_on = options->json ? recorded_print_json(event) : print_event(event);
     }
   }
+  return known;
 }
 
 /* ---- Output ------------------------------------------------------------------------------------------------- */
@@ -132,8 +137,10 @@ static gboolean show(const ShowOptions *options, const char *wanted, gint64 offs
     return show_trajectory(record, id, options, error);
   }
   g_autoptr(JsonObject) run = record_run(record, id, error);
-  if (run) {
-    show_events(run, options);
+  if (run && !show_events(run, options)) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND, "run %s has no call %s", id,
+                options->call);
+    return FALSE;
   }
   return run != NULL;
 }

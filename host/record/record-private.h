@@ -63,6 +63,7 @@ struct Record {
   pthread_mutex_t lock; /* guards all below: one statement at a time, one transaction at a time */
   sqlite3 *db;
   sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first needed, then kept */
+  gboolean read_only;                        /* what writes fails */
   gint64 patience;                           /* until when a lock is waited for; clock_now */
   int log_pages;                             /* of the write-ahead log, as of our last commit */
   guint64 commits;                           /* of ours */
@@ -124,6 +125,13 @@ int record_add_event(Record *record, const char *run_id, const char *type,
 /* record-read.c: the JSON in a column; NULL for none and for JSON's null. FALSE when the text is not what was
  * written. *ret_value is owned. */
 gboolean record_read_json(sqlite3_stmt *statement, int column, JsonObject **ret_value);
+
+/* record-read-only.c: reopens a file that cannot be written, in the place of record->db. path is absolute. SQLITE_ERROR with
+ * *error set where it says more. */
+int record_reopen_read_only(Record *record, const char *path, GError **error);
+
+/* record-schema.c: whether the layout is that of this program; *error is set where it is not. */
+int record_check_layout(Record *record, GError **error);
 
 /* record-schema.c: makes the tables of a new file, brings an old one up, refuses what is not
  * ours. SQLITE_ERROR with *error set for a refusal. Comes before any other use of the

@@ -162,13 +162,35 @@ static int upgrade(Record *record, GError **error) {
   return code;
 }
 
-int record_prepare_layout(Record *record, GError **error) {
-  gint64 layout = 0;
+static int read_layout_now(Record *record, gint64 *ret_layout, GError **error) {
   int code = sqlite3_exec(record->db, "BEGIN", NULL, NULL, NULL);
   if (code == SQLITE_OK) {
-    code = read_layout(record, &layout, error);
+    code = read_layout(record, ret_layout, error);
     sqlite3_exec(record->db, "ROLLBACK", NULL, NULL, NULL);
   }
+  return code;
+}
+
+int record_check_layout(Record *record, GError **error) {
+  gint64 layout = 0;
+  int code = read_layout_now(record, &layout, error);
+  if (code == SQLITE_OK && layout == 0) {
+    return refuse(record, "it is empty", error);
+  }
+  if (code == SQLITE_OK && layout != CURRENT_LAYOUT) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
+                "%s was written by an older sandhost, and cannot be written here to bring it up: "
+                "copy it to where it can, "
+                "and name the copy with --record",
+                record->path);
+    return SQLITE_ERROR;
+  }
+  return code;
+}
+
+int record_prepare_layout(Record *record, GError **error) {
+  gint64 layout = 0;
+  int code = read_layout_now(record, &layout, error);
   if (code != SQLITE_OK || layout == CURRENT_LAYOUT) {
     return code;
   }

@@ -437,7 +437,22 @@ static void configure(Record *record) {
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
 }
 
-static int open_database(Record *record, GError **error) {
+static int prepare(Record *record, GError **error) {
+  configure(record);
+  sqlite3_busy_handler(record->db, wait_for_lock, record);
+  /* Making a file, and its change to WAL, do not wait for each other's locks: they are tried
+   * again here. */
+  record->patience = clock_deadline(PATIENCE);
+  int code;
+  int tries = 0;
+  do {
+    code = record->read_only ? record_check_layout(record, error)
+                             : record_prepare_layout(record, error);
+  } while ((code & 0xff) == SQLITE_BUSY && wait_for_lock(record, tries++));
+  return code;
+}
+
+static int open_database(Record *record, gboolean to_read, GError **error) {
   /* An absolute path has no special meaning for SQLite, as ":memory:" has. */
   g_autofree char *folder = g_path_is_absolute(record->path) ? NULL : g_get_current_dir();
   g_autofree char *path =
@@ -445,18 +460,10 @@ static int open_database(Record *record, GError **error) {
   int code = sqlite3_open_v2(
       path, &record->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
   if (code == SQLITE_OK && sqlite3_db_readonly(record->db, "main") == 1) {
-    code = SQLITE_READONLY;
+    code = to_read ? record_reopen_read_only(record, path, error) : SQLITE_READONLY;
   }
   if (code == SQLITE_OK) {
-    configure(record);
-    sqlite3_busy_handler(record->db, wait_for_lock, record);
-    /* Making a file, and its change to WAL, do not wait for each other's locks: they are tried
-     * again here. */
-    record->patience = clock_deadline(PATIENCE);
-    int tries = 0;
-    do {
-      code = record_prepare_layout(record, error);
-    } while ((code & 0xff) == SQLITE_BUSY && wait_for_lock(record, tries++));
+    code = prepare(record, error);
   }
   if (code == SQLITE_OK) {
     code = sqlite3_exec(record->db, "PRAGMA synchronous = FULL; PRAGMA cache_size = -512", NULL,
@@ -541,7 +548,7 @@ static int mark_dead(Record *record) {
   return SQLITE_OK;
 }
 
-Record *record_open(const char *path, GError **error) {
+static Record *open_record(const char *path, gboolean to_read, GError **error) {
   if (!make_file(path, error)) {
     return NULL;
   }
@@ -549,8 +556,8 @@ Record *record_open(const char *path, GError **error) {
   g_autoptr(GError) refusal = NULL;
   pthread_mutex_init(&record->lock, NULL);
   record->path = g_strdup(path);
-  int code = open_database(record, &refusal);
-  if (code == SQLITE_OK) {
+  int code = open_database(record, to_read, &refusal);
+  if (code == SQLITE_OK && !record->read_only) {
     code = mark_dead(record);
   }
   if (refusal) {
@@ -562,6 +569,14 @@ Record *record_open(const char *path, GError **error) {
     return NULL;
   }
   return g_steal_pointer(&record);
+}
+
+Record *record_open(const char *path, GError **error) {
+  return open_record(path, FALSE, error);
+}
+
+Record *record_open_to_read(const char *path, GError **error) {
+  return open_record(path, TRUE, error);
 }
 
 void record_close(Record *record) {

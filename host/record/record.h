@@ -24,6 +24,10 @@ char *record_default_path(void);
  * interrupted, with the event run_interrupted. A record does not survive a fork: a child opens
  * its own. */
 Record *record_open(const char *path, GError **error);
+
+/* The same for whoever only reads: what cannot be written, as on a file system without writing, is opened as it stands;
+ * then nothing is marked, and what writes fails. */
+Record *record_open_to_read(const char *path, GError **error);
 void record_close(Record *record);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Record, record_close)
 
