@@ -47,8 +47,9 @@ typedef struct {
 typedef struct {
   const CleanupOptions *options;
   ProviderRegistry *registry;
-  ProviderInstance *instance;
-  Record *record; /* NULL: there is none */
+  char *provider;             /* name */
+  ProviderInstance *instance; /* NULL: it could not be opened */
+  Record *record;             /* NULL: there is none */
   Cancel *cancel;
   gint64 min_age;     /* seconds */
   gint64 listed;      /* clock_now when the list was begun */
@@ -68,6 +69,7 @@ static void cleanup_clear(Cleanup *cleanup) {
   g_clear_pointer(&cleanup->cancel, cancel_unref);
   g_clear_pointer(&cleanup->failure, g_free);
   g_clear_pointer(&cleanup->run_id, g_free);
+  g_clear_pointer(&cleanup->provider, g_free);
 }
 
 /* ---- What there is ------------------------------------------------------------------------------------------- */
@@ -283,7 +285,7 @@ static void print_advice(const Cleanup *cleanup) {
 static void print_json(const Cleanup *cleanup) {
   g_autoptr(JsonObject) object = json_object_new_object();
   JsonObject *sandboxes = json_object_new_array();
-  for (guint i = 0; i < cleanup->leftovers->len; i++) {
+  for (guint i = 0; cleanup->leftovers && i < cleanup->leftovers->len; i++) {
     const Leftover *leftover = leftover_at(cleanup, i);
     JsonObject *entry = json_object_new_object();
     json_add_text(entry, "ref", leftover->orphan->ref);
@@ -297,8 +299,11 @@ static void print_json(const Cleanup *cleanup) {
     json_add_bool(entry, "removed", leftover->removed);
     json_object_array_add(sandboxes, entry);
   }
-  json_add_text(object, "provider", provider_instance_name(cleanup->instance));
-  json_add_bool(object, "sweeps", provider_instance_sweeps(cleanup->instance));
+  json_add_text(object, "provider", cleanup->provider);
+  json_add_take(object, "sweeps",
+                cleanup->instance
+                    ? json_object_new_boolean(provider_instance_sweeps(cleanup->instance))
+                    : NULL);
   json_add_int(object, "removed", cleanup->removed_count);
   json_add_take(object, "sandboxes", sandboxes);
   json_add_text(object, "error", cleanup->failure);
@@ -318,6 +323,7 @@ static gboolean open_provider(Cleanup *cleanup, Config *config, GError **error) 
                         "no sandbox is configured; name a provider with --provider");
     return FALSE;
   }
+  cleanup->provider = g_strdup(config->provider);
   Provider *provider = provider_registry_load(cleanup->registry, config->provider, error);
   if (!provider) {
     return FALSE;
@@ -410,6 +416,10 @@ static int cleanup_run(const CleanupOptions *options, gint64 min_age) {
   int code = EXIT_SANDHOST;
   if (!work(&cleanup, &error)) {
     code = cli_fail(error);
+    if (options->json && cleanup.provider && code == EXIT_SANDHOST) {
+      cleanup.failure = g_strdup(error->message);
+      print_json(&cleanup);
+    }
   } else {
     if (options->json) {
       print_json(&cleanup);

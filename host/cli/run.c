@@ -38,12 +38,22 @@ void cli_install_signals(Cancel *cancel) {
 
 /* ---- Configuration ------------------------------------------------------------------------------------------- */
 
-static gboolean choose_provider(Config *config, const char *name, const char *const *known,
-                                GError **error) {
+/* "bubblewrap, none": what could be used at once. Owned. */
+static char *installed(ProviderRegistry *registry) {
+  g_auto(GStrv) names = NULL;
+  g_auto(GStrv) files = NULL;
+  provider_registry_list(registry, &names, &files);
+  return check_join((const char *const *)names, ", ");
+}
+
+static gboolean choose_provider(Config *config, const char *name, ProviderRegistry *registry,
+                                const char *const *known, GError **error) {
   if (!g_strv_contains(known, name) && !g_hash_table_contains(config->registered, name)) {
     g_autofree char *list = check_join(known, ", ");
+    g_autofree char *here = installed(registry);
     g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
-                "--provider must be a registered sandbox provider: %s", list);
+                "--provider must be a registered sandbox provider: %s; installed here: %s", list,
+                here);
     return FALSE;
   }
   if (config->provider && config->provider_options && strcmp(config->provider, name) != 0) {
@@ -94,7 +104,7 @@ Config *cli_config(const CliRunOptions *options, ProviderRegistry *registry, GEr
   if (!provider && !options->config) {
     provider = "bubblewrap";
   }
-  if ((provider && !choose_provider(config, provider, known, error)) ||
+  if ((provider && !choose_provider(config, provider, registry, known, error)) ||
       (options->workspace && !choose_workspace(config, options->workspace, error)) ||
       !choose_name("--session", options->session, &config->session_id, error) ||
       !choose_name("--agent", options->agent, &config->agent_name, error)) {

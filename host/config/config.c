@@ -34,9 +34,14 @@ static gboolean read_workspace(Config *config, JsonObject *agent, GError **error
   return TRUE;
 }
 
-static void read_telemetry(Config *config, JsonObject *agent) {
+static gboolean read_telemetry(Config *config, JsonObject *agent, GError **error) {
   JsonObject *telemetry = json_get(agent, "telemetry_config");
   const char *path = json_get_text(telemetry, "storage_path");
+  if (path && g_str_has_suffix(path, "/")) {
+    g_autofree char *shown = repr_text(path);
+    return check_refuse(error, "agent_config.telemetry_config.storage_path must be a file, got %s",
+                        shown);
+  }
   if (path) {
     g_free(config->record_path);
     config->record_path = g_canonicalize_filename(path, NULL);
@@ -47,14 +52,15 @@ static void read_telemetry(Config *config, JsonObject *agent) {
   config->retention_max_bytes = json_get_int(telemetry, "retention_max_bytes", 0);
   config->record_in_memory = g_strcmp0(json_get_text(telemetry, "storage"), "memory") == 0;
   privacy_config_read(&config->privacy, &config->capture, agent);
+  return TRUE;
 }
 
 static gboolean read_agent(Config *config, JsonObject *agent, const char *const *provider_names,
                            GError **error) {
-  if (!settings_check(agent, error) || !read_workspace(config, agent, error)) {
+  if (!settings_check(agent, error) || !read_workspace(config, agent, error) ||
+      !read_telemetry(config, agent, error)) {
     return FALSE;
   }
-  read_telemetry(config, agent);
   config->tool_call_timeout = json_get_int(agent, "tool_call_timeout", config->tool_call_timeout);
   config->enable_workspace_files =
       json_get_bool(agent, "enable_workspace_files", config->enable_workspace_files);

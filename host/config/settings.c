@@ -208,10 +208,23 @@ static gboolean check_members(JsonObject *object, const char *where, const Setti
 }
 
 /* A setting that is not given is right. Recurses as deep as the tables, not as the input. */
+static gboolean check_names(JsonObject *object, const char *where, const char *key,
+                            GError **error) {
+  g_auto(GStrv) list = NULL;
+  if (!check_strv(object, where, key, &list, error)) {
+    return FALSE;
+  }
+  for (gsize i = 0; list && list[i]; i++) {
+    if (!*list[i]) {
+      return check_refuse(error, "%s.%s must be a list of non-empty strings", where, key);
+    }
+  }
+  return TRUE;
+}
+
 static gboolean check_setting(JsonObject *object, const char *where, const Setting *setting,
                               GError **error) {
   g_autofree char *text = NULL;
-  g_auto(GStrv) list = NULL;
   gboolean flag = FALSE;
   if (!json_object_object_get_ex(object, setting->name, NULL)) {
     return TRUE;
@@ -227,7 +240,7 @@ static gboolean check_setting(JsonObject *object, const char *where, const Setti
   case SETTING_TEXT:
     return check_full_text(object, where, setting->name, &text, error);
   case SETTING_NAMES:
-    return check_strv(object, where, setting->name, &list, error);
+    return check_names(object, where, setting->name, error);
   case SETTING_CHOICES:
     return check_choices(object, where, setting, error);
   case SETTING_OBJECT:

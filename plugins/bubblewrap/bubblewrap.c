@@ -28,6 +28,9 @@ static Spawner *spawner;
 
 /* ---- Options ---------------------------------------------------------------------------------- */
 
+/* With less, not even small files could be copied in. */
+#define LEAST_WORKDIR ((int64_t)1 << 20)
+
 enum { OPTION_BWRAP, OPTION_WORKDIR_SIZE, OPTION_TMP_SIZE, OPTION_PIDS_LIMIT, OPTION_MAX_OUTPUT };
 
 static const struct sandhost_option options[] = {
@@ -100,6 +103,10 @@ static int32_t bubblewrap_open(struct sandhost_call *call, const struct sandhost
       return fail_call(host, call, SANDHOST_INVALID,
                        "bubblewrap sandbox option 'bwrap' must be an absolute path");
     }
+  }
+  if (values[OPTION_WORKDIR_SIZE].integer < LEAST_WORKDIR) {
+    return fail_call(host, call, SANDHOST_INVALID,
+                     "bubblewrap sandbox option 'workdir_size' must be at least 1m");
   }
   struct sandhost_instance *instance = g_new0(struct sandhost_instance, 1);
   instance->host = host;

@@ -43,6 +43,9 @@ enum {
   OPTION_SWITCHABLE,
 };
 
+/* With less, not even small files could be copied in. */
+#define LEAST_WORKDIR ((int64_t)1 << 20)
+
 static const struct sandhost_option options[] = {
     [OPTION_IMAGE] = {.size = sizeof(struct sandhost_option),
                       .name = "image",
@@ -175,6 +178,10 @@ static int32_t read_values(struct sandhost_call *call, const struct sandhost_val
   if (g_strcmp0(pull, "if_missing") != 0 && g_strcmp0(pull, "never") != 0) {
     return fail_call(host, call, SANDHOST_INVALID,
                      "docker sandbox option 'pull' must be 'if_missing' or 'never'");
+  }
+  if (values[OPTION_WORKDIR_SIZE].integer < LEAST_WORKDIR) {
+    return fail_call(host, call, SANDHOST_INVALID,
+                     "docker sandbox option 'workdir_size' must be at least 1m");
   }
   instance->may_pull = strcmp(pull, "if_missing") == 0;
   instance->path = g_strcmp0(guest, "never") == 0    ? DOCKER_PATH_PLAIN

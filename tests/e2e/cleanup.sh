@@ -138,3 +138,10 @@ printf '{"register_sandbox_provider": {"sweeper": "%s"}, "governance_config": {"
 run "$sandhost" cleanup --config agent.json --all
 want_exit 0
 want_in_out 'removed 1'
+
+# A provider that cannot be asked is told as JSON too.
+SANDHOST_PLUGIN_PATH=$work run "$sandhost" cleanup --provider e2b --json
+want_exit 125
+want_json e2b provider
+want_json null sweeps
+[ "$(json error)" != null ] || fail "no error is told"

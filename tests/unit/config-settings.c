@@ -209,8 +209,12 @@ static void test_other_types(void) {
        "agent_config.telemetry_config.storage must be one of: auto, jsonl, memory, got 's3'"},
       {"\"telemetry_config\": {\"storage_path\": \"\"}",
        "agent_config.telemetry_config.storage_path must be a non-empty string, got ''"},
+      {"\"telemetry_config\": {\"storage_path\": \"/\"}",
+       "agent_config.telemetry_config.storage_path must be a file, got '/'"},
       {"\"telemetry_config\": {\"redact_keys\": [1]}",
        "agent_config.telemetry_config.redact_keys must be a list of strings"},
+      {"\"telemetry_config\": {\"redact_keys\": [\"a\", \"\"]}",
+       "agent_config.telemetry_config.redact_keys must be a list of non-empty strings"},
       {"\"telemetry_config\": {\"path\": \"x\"}",
        "agent_config.telemetry_config has unknown keys: path. Allowed keys: capture, "
        "keep_output_bytes, max_payload_bytes, payload_retention_days, record_inputs, "
