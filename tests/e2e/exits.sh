@@ -84,3 +84,11 @@ run "$sandhost" show --record missing.db
 want_exit 125
 want_in_err 'no run is recorded in missing.db'
 [ ! -e missing.db ] || fail "show made a record"
+
+# Whatever is to be printed and cannot be is told, by every door that looks into the record.
+"$sandhost" exec -q -- 'echo printed' >/dev/null
+for words in 'record verify' 'record verify -j' show 'show -j' 'show -e' 'show -o 1' runs 'runs -j' 'record prune --keep 1000 -j' 'cleanup' 'providers'; do
+  run bash -c 'exec "$@" >/dev/full' bash "$sandhost" $words
+  want_exit 125
+  want_err 'sandhost: could not write standard output: No space left on device'
+done
