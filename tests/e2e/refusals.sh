@@ -29,6 +29,8 @@ governance '{"sandbox_config": "bubblewrpa"}' \
   'governance_config.sandbox_config.provider must be a registered sandbox provider: bubblewrap, daytona, docker, e2b, http, local, local_test, modal, none, vercel'
 governance '{"sandbox_config": {"provider": "bubblewrap", "options": {"network": true}}}' \
   'Unknown bubblewrap sandbox option(s): network'
+governance '{"sandbox_config": {"provider": "bubblewrap", "options": {"workdir_size": "1k"}}}' \
+  "bubblewrap sandbox option 'workdir_size' must be at least 1m"
 governance '{"sandbox_config": {"provider": "local", "options": {"max_output_bytes": 0}}}' \
   "local sandbox option 'max_output_bytes' must be positive"
 governance '{"sandbox_config": {"provider": "local", "options": {"inherit_environment": "yes"}}}' \
