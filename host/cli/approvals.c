@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/repr.h"
+#include "base/shown.h"
 #include "cli/cli.h"
+#include "cli/recorded.h"
 #include "governance/approvals.h"
 #include "record/approvals.h"
 
@@ -15,11 +16,21 @@ static void print_json(JsonObject *approvals) {
   printf("%s\n", text);
 }
 
-/* In one line: nothing in it moves a cursor. */
 static void print_line(const char *before, const char *text) {
-  g_autofree char *line = g_strdup(text ? text : "");
-  repr_line(line);
+  g_autofree char *line = shown_text(text);
   printf("%s%s\n", before, line);
+}
+
+/* The whole text, whatever of the call the ask is about: that is what an approval lets run. */
+static void print_call(const char *before, JsonObject *arguments) {
+  const char *command = json_get_text(arguments, "command");
+  if (!command) { /* it is not to be recorded, and the run is over */
+    return;
+  }
+  g_auto(GStrv) lines = shown_lines(command);
+  for (char **line = lines; *line; line++) {
+    printf("%s%s\n", before, *line);
+  }
 }
 
 static const char *target_of(JsonObject *approval) {
@@ -34,19 +45,19 @@ static const char *target_of(JsonObject *approval) {
 }
 
 static void print_one(JsonObject *approval) {
-  JsonObject *command = json_get(approval, "command");
+  JsonObject *edited = json_get(approval, "edited_arguments");
   const char *approver = json_get_text(approval, "approver");
   printf("%s %s %s\n", json_get_text(approval, "run_id"), json_get_text(approval, "approval_id"),
          json_get_text(approval, "status"));
   g_autofree char *asked = g_strdup_printf("%s %s | %s", json_get_text(approval, "capability"),
                                            target_of(approval), json_get_text(approval, "reason"));
   print_line("  ", asked);
-  const char *summary = json_get_text(command, "summary"); /* gone where it is not to be recorded */
-  if (summary) {
-    g_auto(GStrv) lines = g_strsplit(summary, "\n", -1);
-    for (char **line = lines; *line; line++) {
-      print_line("  command: ", *line);
-    }
+  print_call("  command: ", json_get(approval, "arguments"));
+  if (edited) {
+    print_call("  allowed in its place: ", edited);
+  }
+  if (json_get(edited, "timeout")) {
+    printf("  timeout: %" G_GINT64_FORMAT " s\n", json_get_int(edited, "timeout", 0));
   }
   printf("  risk %s, expires %s\n", json_get_text(approval, "risk_level"),
          json_get_text(approval, "expires_at"));
@@ -61,10 +72,11 @@ static gboolean list(const char *path, const char *wanted, gboolean all, gboolea
                      GError **error) {
   g_autoptr(Record) record = NULL;
   g_autoptr(JsonObject) approvals = NULL;
-  if (!g_file_test(path, G_FILE_TEST_EXISTS) && !wanted) {
-    approvals = json_object_new_array();
+  g_autofree char *place = record_default_path();
+  if (!path && !wanted && !g_file_test(place, G_FILE_TEST_EXISTS)) {
+    approvals = json_object_new_array(); /* nothing was ever run */
   } else {
-    record = record_open(path, error);
+    record = recorded_open(path, error);
     g_autofree char *id = record && wanted ? record_resolve(record, wanted, error) : NULL;
     if (!record || (wanted && !id)) {
       return FALSE;
@@ -107,8 +119,5 @@ int cli_approvals(int argc, char **argv) {
     return EXIT_USAGE;
   }
   g_autoptr(GError) error = NULL;
-  if (!record) {
-    record = record_default_path();
-  }
   return list(record, argc > 1 ? argv[1] : NULL, all, json, &error) ? 0 : cli_fail(error);
 }

@@ -50,6 +50,9 @@ static gboolean decide(const DecideOptions *options, const char *decision, const
     return FALSE;
   }
   printf("%s %s\n", approval, strcmp(decision, "approve") == 0 ? "approved" : "denied");
+  if (cli_stdout_fault()) {
+    cli_complain("the decision is stored all the same");
+  }
   return TRUE;
 }
 

@@ -21,12 +21,11 @@ static const char *number_of(JsonObject *row, const char *key) {
 /* Keys are names from outside: nothing in them moves a cursor. */
 static gboolean print_row(JsonObject *row) {
   const char *key = json_get_text(row, "key");
-  g_autofree char *shown = g_strdup(key ? key : "");
+  g_autofree char *shown = cli_one_line(key);
   g_autofree char *used = g_strdup(number_of(row, "spent"));
   g_autofree char *reserved = g_strdup(number_of(row, "reserved"));
   g_autofree char *granted = g_strdup(number_of(row, "granted"));
   g_autofree char *left = g_strdup(number_of(row, "remaining"));
-  repr_line(shown);
   g_autofree char *line = g_strdup_printf("%-11s  %-15s  %-6s  %10s  %10s  %10s  %10s  %10s  %s",
                                           json_get_text(row, "scope"), json_get_text(row, "meter"),
                                           json_get_text(row, "window"), number_of(row, "limit"),
@@ -56,7 +55,8 @@ static gboolean print_waiting(Record *record, const char *id, GError **error) {
     g_autofree char *line = g_strdup_printf(
         "%s waits: %s; sandhost grant %s --approver NAME", json_get_text(request, "run_id"),
         json_get_text(request, "message"), json_get_text(request, "run_id"));
-    goes_on = recorded_print(line);
+    g_autofree char *shown = cli_one_line(line);
+    goes_on = recorded_print(shown);
   }
   return requests != NULL;
 }
@@ -126,6 +126,9 @@ gboolean budgets_decide(const char *path, const char *wanted, const char *reques
     } else {
       printf("%s denied\n", json_get_text(decided, "request_id"));
     }
+  }
+  if (cli_stdout_fault()) {
+    cli_complain("the decision is stored all the same");
   }
   return TRUE;
 }

@@ -12,20 +12,78 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/repr.h"
+#include "base/shown.h"
+
+char *cli_one_line(const char *text) {
+  g_autofree char *line = g_strdup(text ? text : "");
+  for (char *at = line; *at; at++) {
+    if (g_ascii_iscntrl(*at)) {
+      *at = ' ';
+    }
+  }
+  return shown_text(line);
+}
 
 void cli_complain(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   g_autofree char *text = g_strdup_vprintf(format, arguments);
   va_end(arguments);
-  repr_line(text);
-  fprintf(stderr, "sandhost: %s\n", text);
+  g_autofree char *line = cli_one_line(text);
+  fprintf(stderr, "sandhost: %s\n", line);
 }
 
 int cli_fail(const GError *error) {
   cli_complain("%s", error->message);
   return g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG) ? EXIT_USAGE : EXIT_SANDHOST;
+}
+
+int cli_fail_resume(const GError *error) {
+  int code = cli_fail(error);
+  return strstr(error->message, " is still waiting for ") ? EXIT_WAITING : code;
+}
+
+/* What the command line gives is bytes: GLib would read them by the locale, which is none, so that a name such as Zoë could
+ * not be given. They are kept as they are, and are UTF-8 or refused. Returns owned, zero-ended. */
+static GOptionEntry *take_bytes(const GOptionEntry *entries) {
+  gsize count = 0;
+  while (entries[count].long_name) {
+    count++;
+  }
+  GOptionEntry *taken = g_new0(GOptionEntry, count + 1);
+  for (gsize i = 0; i < count; i++) {
+    taken[i] = entries[i];
+    if (entries[i].arg == G_OPTION_ARG_STRING) {
+      taken[i].arg = G_OPTION_ARG_FILENAME;
+    } else if (entries[i].arg == G_OPTION_ARG_STRING_ARRAY) {
+      taken[i].arg = G_OPTION_ARG_FILENAME_ARRAY;
+    }
+  }
+  return taken;
+}
+
+static gboolean is_text(const GOptionEntry *entry) {
+  if (entry->arg == G_OPTION_ARG_STRING) {
+    const char *text = *(char **)entry->arg_data;
+    return !text || g_utf8_validate(text, -1, NULL);
+  }
+  char **list = entry->arg == G_OPTION_ARG_STRING_ARRAY ? *(char ***)entry->arg_data : NULL;
+  for (gsize i = 0; list && list[i]; i++) {
+    if (!g_utf8_validate(list[i], -1, NULL)) {
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean check_texts(const GOptionEntry *entries) {
+  for (const GOptionEntry *entry = entries; entry->long_name; entry++) {
+    if (!is_text(entry)) {
+      cli_complain("--%s must be valid UTF-8", entry->long_name);
+      return FALSE;
+    }
+  }
+  return TRUE;
 }
 
 /* strict: the first word that is no option is the last that is looked at. */
@@ -37,11 +95,15 @@ static gboolean parse(int *argc, char ***argv, const char *usage, const char *su
   g_set_prgname(name);
   g_option_context_set_summary(context, summary);
   g_option_context_set_strict_posix(context, strict);
-  g_option_context_add_main_entries(context, entries, NULL);
+  g_autofree GOptionEntry *taken = take_bytes(entries);
+  g_option_context_add_main_entries(context, taken, NULL);
   gboolean ok = g_option_context_parse(context, argc, argv, &error);
   g_option_context_free(context);
   if (!ok) {
     cli_complain("%s; %s --help tells the options", error->message, name);
+    return FALSE;
+  }
+  if (!check_texts(entries)) {
     return FALSE;
   }
   if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
@@ -105,6 +167,23 @@ const char *cli_run_status(const ExecuteOutcome *outcome) {
   }
 }
 
+static gint stdout_fault; /* atomic: errno of the first write that failed */
+
+int cli_stdout_fault(void) {
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    g_atomic_int_compare_and_exchange(&stdout_fault, 0, errno ? errno : EIO);
+  }
+  int fault = g_atomic_int_get(&stdout_fault);
+  return fault == EPIPE ? 0 : fault;
+}
+
+static gboolean note_fault(int fd, int fault) {
+  if (fd == STDOUT_FILENO) {
+    g_atomic_int_compare_and_exchange(&stdout_fault, 0, fault);
+  }
+  return FALSE;
+}
+
 gboolean cli_write(int fd, const void *data, gsize length) {
   const char *at = data;
   while (length > 0) {
@@ -116,7 +195,7 @@ gboolean cli_write(int fd, const void *data, gsize length) {
       struct pollfd ready = {.fd = fd, .events = POLLOUT};
       poll(&ready, 1, -1);
     } else if (written < 0 && errno != EINTR) {
-      return FALSE;
+      return note_fault(fd, errno);
     }
   }
   return TRUE;

@@ -42,10 +42,14 @@ int cli_cancel(int argc, char **argv);
 int cli_abandon(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 
+/* In one line, in which nothing moves a cursor or hides; controls become spaces. Returns owned. */
+char *cli_one_line(const char *text);
 /* "sandhost: " and the message on stderr, in one line without control characters. */
 void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* The same for an error; returns EXIT_USAGE for a CONFIG error, else EXIT_SANDHOST. */
 int cli_fail(const GError *error);
+/* The same where a run was to go on; EXIT_WAITING for one that waits for somebody, whoever found out first. */
+int cli_fail_resume(const GError *error);
 
 /* Parses with GLib's option parser: stops at the first word that is no option; --help prints and ends the program.
  * FALSE: complained already. entries is a zero-ended table. */
@@ -188,6 +192,9 @@ const char *cli_run_status(const ExecuteOutcome *outcome);
 gboolean cli_write(int fd, const void *data, gsize length);
 /* The same to stdout, for what gives text in pieces; user is not used. */
 gboolean cli_put_stdout(void *user, const void *data, gsize length);
+/* Flushes what was printed. errno of whatever could not be written to standard output; 0: nothing, or nobody reads it
+ * any more, which is the reader's own matter. */
+int cli_stdout_fault(void);
 
 /* A whole number within bounds, or a complaint that names the option. */
 gboolean cli_number(const char *option, const char *text, gint64 least, gint64 most,

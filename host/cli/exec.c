@@ -113,7 +113,14 @@ static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outco
   }
   if (options->json) {
     print_json(run, outcome);
-  } else if (!lost) {
+  }
+  if (options->json && cli_stdout_fault()) { /* whoever waits for it is not left without its name */
+    cli_complain("run %s", run_id(run->run));
+  }
+  if (outcome->end == EXECUTE_CANCELLED && !cli_caught_signal() && cli_stdout_fault()) {
+    code = EXIT_SANDHOST;
+  }
+  if (!lost && (!options->json || cli_stdout_fault())) {
     explain(run, outcome);
   }
   g_autofree char *id = g_strdup(run_id(run->run));
@@ -167,6 +174,10 @@ static int exec_command(const ExecOptions *options, const char *const *words) {
     return EXIT_USAGE;
   }
   g_autofree char *command = command_line_join(words);
+  if (!command[strspn(command, " \t\r\n")]) {
+    cli_complain("The command is empty.");
+    return EXIT_USAGE;
+  }
   g_autoptr(JsonObject) request = request_of(options, command, timeout);
   const CliPurpose purpose = {.request = request, .unannounced = TRUE};
   if (!cli_run_begin(&run, &options->run, &purpose, !options->json && !options->input, &code)) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the sandhost program: finds the command and hands over. */
-#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,11 +76,11 @@ int main(int argc, char **argv) {
     if (strcmp(name, COMMANDS[i].name) == 0) {
       int code = COMMANDS[i].run(argc - 1, argv + 1);
       provider_stop_all();
-      if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE && code == 0) {
-        cli_complain("could not write standard output: %s", g_strerror(errno));
-        return EXIT_SANDHOST;
+      int fault = cli_stdout_fault();
+      if (fault) {
+        cli_complain("could not write standard output: %s", g_strerror(fault));
       }
-      return code;
+      return fault && code == 0 ? EXIT_SANDHOST : code;
     }
   }
   cli_complain("unknown command '%s'; sandhost --help lists them", name);

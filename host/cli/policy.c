@@ -70,9 +70,9 @@ JsonObject *policy_subject_json(const Policy *policy) {
 void policy_say(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  g_autofree char *line = g_strdup_vprintf(format, arguments);
+  g_autofree char *text = g_strdup_vprintf(format, arguments);
   va_end(arguments);
-  repr_line(line);
+  g_autofree char *line = cli_one_line(text);
   recorded_print(line);
 }
 

@@ -66,8 +66,8 @@ static void print_faults(const char *of, const char *key, JsonObject *faults) {
     const char *detail = json_get_text(fault, "detail");
     g_autofree char *line = g_strdup_printf("%s:%s %s%s%s%s", of, which, what, detail ? " (" : "",
                                             detail ? detail : "", detail ? ")" : "");
-    repr_line(line);
-    recorded_print(line);
+    g_autofree char *shown = cli_one_line(line);
+    recorded_print(shown);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 #include "record/approvals.h"
 #include "run/typed.h"
@@ -90,9 +91,12 @@ static const char *target_of(JsonObject *approval) {
 void cli_tell_waiting(const char *run_id, JsonObject *approvals) {
   for (gsize i = 0; i < json_object_array_length(approvals); i++) {
     JsonObject *approval = json_object_array_get_idx(approvals, i);
-    const char *summary = json_get_text(json_get(approval, "command"), "summary");
+    g_auto(GStrv) lines = shown_lines(json_get_text(json_get(approval, "arguments"), "command"));
     cli_complain("waiting on: %s %s | %s", json_get_text(approval, "capability"),
-                 summary ? summary : target_of(approval), json_get_text(approval, "reason"));
+                 target_of(approval), json_get_text(approval, "reason"));
+    for (char **line = lines; *line; line++) {
+      cli_complain("  command: %s", *line);
+    }
     cli_complain("  sandhost approve %s %s --approver NAME", run_id,
                  json_get_text(approval, "approval_id"));
   }

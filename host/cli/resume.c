@@ -44,8 +44,7 @@ static int go_on(const ResumeOptions *options, const char *path, const char *wan
   CliRunOptions run = {0};
   g_autoptr(JsonObject) request = find_request(path, wanted, &id, &error);
   if (!request) {
-    int code = cli_fail(error);
-    return strstr(error->message, " is still waiting for ") ? EXIT_WAITING : code;
+    return cli_fail_resume(error);
   }
   int code = EXIT_USAGE;
   run.record = g_canonicalize_filename(path, NULL);

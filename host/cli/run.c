@@ -234,7 +234,7 @@ gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, const CliPurpo
   if (begin(run, options, purpose, &error)) {
     return TRUE;
   }
-  *ret_exit = cli_fail(error);
+  *ret_exit = cli_fail_resume(error);
   cli_run_clear(run);
   return FALSE;
 }

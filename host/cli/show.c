@@ -69,8 +69,8 @@ static gboolean print_event(JsonObject *event) {
   g_autofree char *line =
       g_strdup_printf("%6" G_GINT64_FORMAT " %s %s %s", json_get_int(event, "seq", 0),
                       json_get_text(event, "at"), type ? type : "", metadata);
-  repr_line(line);
-  return recorded_print(line);
+  g_autofree char *shown = cli_one_line(line);
+  return recorded_print(shown);
 }
 
 /* FALSE: the wanted call has no event at all. */

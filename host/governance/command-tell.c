@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/shown.h"
 
 static JsonObject *list_programs(const CommandLine *line) {
   JsonObject *programs = json_object_new_array();
@@ -35,59 +36,19 @@ JsonObject *command_metadata(const char *const *argv, const CommandLine *line) {
   return command;
 }
 
-/* Cc, Cf, Zl and Zp: what controls, hides or turns the text around it. */
-static gboolean is_hidden(gunichar c) {
-  switch (g_unichar_type(c)) {
-  case G_UNICODE_CONTROL:
-  case G_UNICODE_FORMAT:
-  case G_UNICODE_LINE_SEPARATOR:
-  case G_UNICODE_PARAGRAPH_SEPARATOR:
-    return TRUE;
-  default:
-    return FALSE;
-  }
-}
-
-static void show_character(GString *out, gunichar c) {
-  static const char LETTERS[] = {['\n'] = 'n', ['\t'] = 't', ['\r'] = 'r'};
-  if (c < sizeof LETTERS && LETTERS[c]) {
-    g_string_append_printf(out, "\\%c", LETTERS[c]);
-  } else if (c < 0x20 || c == 0x7f) {
-    g_string_append_printf(out, "\\x%02x", c);
-  } else if (is_hidden(c)) {
-    g_string_append_printf(out, c > 0xffff ? "\\U%08x" : "\\u%04x", c);
-  } else {
-    g_string_append_unichar(out, c);
-  }
-}
-
-/* A byte that is no UTF-8 is shown as such. */
-static void show_text(GString *out, const char *text) {
-  for (const char *at = text; *at;) {
-    gunichar c = g_utf8_get_char_validated(at, -1);
-    if (c == (gunichar)-1 || c == (gunichar)-2) {
-      g_string_append_printf(out, "\\x%02x", (guchar)*at);
-      at++;
-    } else {
-      show_character(out, c);
-      at += g_utf8_skip[(guchar)*at];
-    }
-  }
-}
-
 static void show_word(GString *out, const char *word) {
   if (*word && !strpbrk(word, " \t\r\n'\"\\")) {
-    show_text(out, word);
+    shown_append(out, word);
     return;
   }
   g_string_append_c(out, '\'');
   for (const char *quote = strchr(word, '\''); quote; quote = strchr(word, '\'')) {
     g_autofree char *before = g_strndup(word, (gsize)(quote - word));
-    show_text(out, before);
+    shown_append(out, before);
     g_string_append(out, "'\"'\"'");
     word = quote + 1;
   }
-  show_text(out, word);
+  shown_append(out, word);
   g_string_append_c(out, '\'');
 }
 
@@ -98,9 +59,18 @@ static void show_command(GString *out, const SimpleCommand *command) {
   }
 }
 
+/* As a shell would have to be given it, so that no word of it can be taken for an operator. */
 char *command_line_of(const SimpleCommand *command) {
+  static const char PLAIN[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
   GString *out = g_string_new(NULL);
-  show_command(out, command);
+  for (guint word = 0; word < command->count; word++) {
+    const char *text = command->words[word];
+    gboolean plain = *text && text[strspn(text, PLAIN)] == '\0';
+    g_autofree char *quoted = plain ? g_strdup(text) : g_shell_quote(text);
+    g_string_append(out, word ? " " : "");
+    shown_append(out, quoted);
+  }
   return g_string_free(out, FALSE);
 }
 
@@ -111,7 +81,7 @@ char *command_summary(const CommandLine *line) {
     show_command(out, &line->commands[i]);
   }
   if (line->reason) {
-    show_text(out, line->text);
+    shown_append(out, line->text);
   }
   return g_string_free(out, FALSE);
 }

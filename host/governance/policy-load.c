@@ -8,6 +8,8 @@
 #include "config/check.h"
 #include "governance/policy-private.h"
 
+#define MOST_EXPIRES_SECONDS G_GINT64_CONSTANT(3153600000) /* a hundred years */
+
 /* Every key of a part, sorted as they are told. */
 static const char *const RULE_KEYS[] = {"capability", "command",  "conditions", "constraints",
                                         "effect",     "examples", "metadata",   "reason",
@@ -242,6 +244,12 @@ static gboolean read_constraints(PolicyRule *rule, JsonObject *object, GError **
   if (expires && json_object_get_int64(expires) < 1) {
     return refuse(error, "rule %s: constraints.approval_expires_seconds must be positive",
                   rule->rule_id);
+  }
+  if (expires && json_object_get_int64(expires) > MOST_EXPIRES_SECONDS) {
+    return refuse(error,
+                  "rule %s: constraints.approval_expires_seconds must be at most %" G_GINT64_FORMAT
+                  " (100 years)",
+                  rule->rule_id, MOST_EXPIRES_SECONDS);
   }
   rule->approval_expires_seconds = expires ? json_object_get_int64(expires) : 0;
   return TRUE;
