@@ -29,7 +29,9 @@ static const char *target_of(const PolicyRequest *request) {
   return "";
 }
 
-static char *answer(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+static char *answer(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                    const char *command) {
+  (void)command; /* the program's own */
   const sandhost_run *run = user;
   g_autoptr(JsonObject) object = policy_request_json(request);
   g_autofree char *text = json_text(object);

@@ -82,6 +82,9 @@ static void explain(const CliRun *run, const ExecuteOutcome *outcome) {
     cli_complain("%s", run->refused ? "refused at the terminal"
                                     : "nobody was there to answer; --yes allows it once");
   }
+  if (run_is_interrupted(run->run)) {
+    cli_complain("the command had not begun; sandhost resume %s goes on", run_id(run->run));
+  }
   JsonObject *skipped = json_get(outcome->sync, "skipped");
   for (gsize i = 0; skipped && i < json_object_array_length(skipped); i++) {
     JsonObject *skip = json_object_array_get_idx(skipped, i);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 #include "config/check.h"
 
@@ -141,16 +142,30 @@ static const char *target_of(const PolicyRequest *request) {
   return request->target_resource ? request->target_resource : "";
 }
 
+/* All that is allowed by a yes. Owned. */
+static char *question_of(const PolicyRequest *request, const PolicyDecision *decision,
+                         const char *command) {
+  g_autofree char *asked =
+      g_strdup_printf("%s %s | %s", request->capability, target_of(request), decision->reason);
+  g_autofree char *line = cli_one_line(asked);
+  g_auto(GStrv) lines = shown_lines(command);
+  GString *question = g_string_new(NULL);
+  g_string_append_printf(question, "sandhost: %s\n", line);
+  for (char **part = lines; *part; part++) {
+    g_string_append_printf(question, "  command: %s\n", *part);
+  }
+  g_string_append(question, "Allow it once? [y/N] ");
+  return g_string_free(question, FALSE);
+}
+
 /* Asks the person at the terminal; anything but y or yes is no. */
 static char *ask_terminal(const PolicyRequest *request, const PolicyDecision *decision,
-                          gboolean *ret_refused) {
+                          const char *command, gboolean *ret_refused) {
   int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (tty < 0) {
     return NULL;
   }
-  g_autofree char *question =
-      g_strdup_printf("sandhost: %s %s | %s\nAllow it once? [y/N] ", request->capability,
-                      target_of(request), decision->reason);
+  g_autofree char *question = question_of(request, decision, command);
   char answer[16] = "";
   ssize_t length =
       cli_write(tty, question, strlen(question)) ? read(tty, answer, sizeof answer - 1) : -1;
@@ -162,13 +177,14 @@ static char *ask_terminal(const PolicyRequest *request, const PolicyDecision *de
   return yes ? g_strdup(g_get_user_name()) : NULL;
 }
 
-static char *answer(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+static char *answer(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                    const char *command) {
   CliRun *run = user;
   if (run->yes) {
     return g_strdup("--yes");
   }
   progress_end(&run->progress);
-  return run->asks_terminal ? ask_terminal(request, decision, &run->refused) : NULL;
+  return run->asks_terminal ? ask_terminal(request, decision, command, &run->refused) : NULL;
 }
 
 static void progress(void *user, const char *line) {
@@ -220,6 +236,7 @@ static gboolean begin(CliRun *run, const CliRunOptions *options, const CliPurpos
       .cancel = run->cancel,
       .request = purpose->request,
       .unannounced = purpose->unannounced,
+      .keeps = TRUE,
   };
   run->run = purpose->resume ? run_resume(run->harness, run->record, purpose->resume, &hooks, error)
                              : run_start(run->harness, run->record, &hooks, error);

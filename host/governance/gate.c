@@ -181,8 +181,15 @@ static gboolean recall(const Gate *gate, const PolicyRequest *request, PolicyDec
 /* Asks who can answer now. */
 static gboolean answer(const Gate *gate, const PolicyRequest *request, PolicyDecision *decision) {
   char *approver = NULL;
+  char *refusal = NULL;
   if (!gate->approval_fails && gate->hooks.answer) {
-    approver = gate->hooks.answer(gate->hooks.user, request, decision);
+    approver = gate->hooks.answer(gate->hooks.user, request, decision, &refusal);
+  }
+  if (refusal) {
+    g_free(approver);
+    decision->denied_by = g_strdup("approver_check");
+    become(decision, EFFECT_DENY, "denied", refusal);
+    return TRUE;
   }
   if (!approver) {
     return FALSE;

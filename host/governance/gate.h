@@ -31,8 +31,10 @@ typedef struct {
   gboolean (*record)(void *user, const PolicyRequest *request, const PolicyDecision *decision,
                      GError **error);
   /* Answers an ask now: the approver's name (owned by the caller) to allow it once, or NULL: nobody
-   * answers. NULL function: nobody ever answers. May block. */
-  char *(*answer)(void *user, const PolicyRequest *request, const PolicyDecision *decision);
+   * answers, or with *ret_refusal (owned by the caller): whoever did may not, and the ask is denied with this reason. NULL
+   * function: nobody ever answers. May block. */
+  char *(*answer)(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                  char **ret_refusal);
   /* What was decided earlier about exactly this ask. NULL function: nothing. */
   GateAnswer (*recall)(void *user, const PolicyRequest *request, const PolicyDecision *decision);
   /* Used where nobody answers: writes the asks of a batch down, all at once and durably, so that a person can decide

@@ -63,12 +63,12 @@ JsonObject *record_approvals(Record *record, const char *run_id, gboolean all, G
 
 /* ---- Approvals, written ------------------------------------------------------------------------------------------ */
 
-static int insert_approval(Record *record, const char *run_id, JsonObject *approval) {
+int approvals_insert(Record *record, const char *run_id, JsonObject *approval) {
   int code = SQLITE_OK;
   sqlite3_stmt *statement =
       record_prepare(record,
                      "INSERT INTO approvals (run, approval_id, status, expires_at, content)"
-                     "  SELECT number, ?2, 'pending', ?3, ?4 FROM runs WHERE run_id = ?1",
+                     "  SELECT number, ?2, ?5, ?3, ?4 FROM runs WHERE run_id = ?1",
                      &code);
   if (!statement) {
     return code;
@@ -78,6 +78,8 @@ static int insert_approval(Record *record, const char *run_id, JsonObject *appro
   record_bind_text(statement, 2, json_get_text(approval, "approval_id"));
   sqlite3_bind_int64(statement, 3, json_get_int(approval, "expires", 0));
   record_bind_text(statement, 4, content);
+  const char *status = json_get_text(approval, "status");
+  record_bind_text(statement, 5, status ? status : "pending");
   return record_finish_once(statement);
 }
 
@@ -249,7 +251,7 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
   if (code == SQLITE_OK && !refusal) {
     code = supersede(record, run_id, superseded);
     for (guint i = 0; code == SQLITE_OK && i < approvals->len; i++) {
-      code = insert_approval(record, run_id, g_ptr_array_index(approvals, i));
+      code = approvals_insert(record, run_id, g_ptr_array_index(approvals, i));
     }
   }
   if (code == SQLITE_OK && !refusal) {
@@ -332,6 +334,10 @@ gboolean record_decide(Record *record, const char *run_id, const char *approval_
   }
   if (code == SQLITE_OK) {
     code = check_pending(record, run_id, approval_id, approval, &expired, &refusal);
+  }
+  if (code == SQLITE_OK && !refusal && life_has_ended(life.status)) {
+    record_conflict(&refusal, "Run %s is %s; nothing of it waits for a decision", run_id,
+                    life.status);
   }
   if (code == SQLITE_OK && !refusal) {
     put_decision(approval, decision);

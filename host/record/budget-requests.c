@@ -313,6 +313,10 @@ gboolean record_ask_budget(Record *record, const char *run_id, const char *owner
     code = step->events ? record_insert_events(record, run_id, step->events) : code;
     code = code == SQLITE_OK ? record_insert_events(record, run_id, warnings) : code;
   }
+  for (guint i = 0; code == SQLITE_OK && !refusal && step->answered && i < step->answered->len;
+       i++) {
+    code = approvals_insert(record, run_id, g_ptr_array_index(step->answered, i));
+  }
   if (code == SQLITE_OK && !refusal) {
     code = ask(record, run_id, shortage, waiting, &content);
   }

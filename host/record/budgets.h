@@ -74,6 +74,8 @@ typedef struct {
   GArray *charges;     /* RecordCharge */
   GArray *settlements; /* RecordSettlement */
   JsonObject *events;
+  const GPtrArray *
+      answered; /* approvals (JsonObject *) that are decided already: record_ask_budget stores them */
 } RecordStep;
 
 /* All of it or nothing. Where a budget has no room: BUDGET_EXCEEDED, *ret_shortage is set, and the approvals are as they

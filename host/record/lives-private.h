@@ -32,10 +32,14 @@ JsonObject *life_header(Record *record, const char *run_id, int *ret_code);
 /* SQLITE_OK and *refusal set when somebody else holds the run. */
 int life_check_held(Record *record, const char *run_id, const char *owner, GError **refusal);
 
+/* For good: nothing of it is decided or goes on any more. */
+gboolean life_has_ended(const char *status);
+
 /* approvals.c. */
 /* Of one run (number) or, with 0, of all; each with run_id and run_status. An approval whose time is over is told as
  * expired, whether or not anybody has written that yet. */
 int approvals_read(Record *record, gint64 number, gboolean all, JsonObject *array);
+int approvals_insert(Record *record, const char *run_id, JsonObject *approval);
 /* The run has ended for good: nothing of it is run again. */
 int approvals_forget_inputs(Record *record, const char *run_id);
 /* What nobody decided in time is over; approvals_read tells it as expired already. */

@@ -2,6 +2,7 @@
 /* approver-program.c: one question to a program, and its exit code as the answer. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -106,11 +107,30 @@ static End end_of(GPid pid) {
   return info.si_pid == pid ? END_KNOWN : END_NOT_YET;
 }
 
-/* Nothing of it is left, unless its end was lost. */
-static End await_end(Asked *asked, gint64 seconds) {
+/* Signals that would end this process are held back while the program runs, so that it is ended first. */
+static void ending_signals(sigset_t *ret_set) {
+  sigemptyset(ret_set);
+  sigaddset(ret_set, SIGINT);
+  sigaddset(ret_set, SIGTERM);
+  sigaddset(ret_set, SIGHUP);
+}
+
+/* With the signals held back. */
+static gboolean is_told_to_end(Cancel *cancel) {
+  sigset_t ends;
+  sigset_t pending;
+  ending_signals(&ends);
+  sigpending(&pending);
+  sigandset(&pending, &pending, &ends);
+  return cancel_raised(cancel) || !sigisemptyset(&pending);
+}
+
+/* END_NOT_YET: it was too slow, or nobody waits any more. Nothing of it is left, unless its end was lost. */
+static End await_end(Asked *asked, gint64 seconds, Cancel *cancel) {
   gint64 deadline = clock_deadline(seconds * CLOCK_SECOND);
   End end = END_NOT_YET;
-  while ((end = end_of(asked->pid)) == END_NOT_YET && clock_now() < deadline) {
+  while ((end = end_of(asked->pid)) == END_NOT_YET && clock_now() < deadline &&
+         !is_told_to_end(cancel)) {
     hear(asked, LOOK_MS);
   }
   while (end == END_KNOWN && asked->said->len < MOST_SAID && hear(asked, 0)) {
@@ -147,10 +167,11 @@ static gboolean judge(const Asked *asked, const char *program, GError **error) {
   return FALSE;
 }
 
-static gboolean hear_out(Asked *asked, const char *program, gint64 seconds, GError **error) {
+static gboolean hear_out(Asked *asked, const char *program, gint64 seconds, Cancel *cancel,
+                         GError **error) {
   g_autofree char *slow =
       g_strdup_printf("it gave no answer within %" G_GINT64_FORMAT " seconds", seconds);
-  switch (await_end(asked, seconds)) {
+  switch (await_end(asked, seconds, cancel)) {
   case END_KNOWN:
     return judge(asked, program, error);
   case END_LOST:
@@ -159,18 +180,22 @@ static gboolean hear_out(Asked *asked, const char *program, gint64 seconds, GErr
   case END_NOT_YET:
     break;
   }
-  return fail(error, program, slow);
+  return fail(error, program, is_told_to_end(cancel) ? "it was interrupted" : slow);
 }
 
 gboolean approver_ask_program(const char *const *argv, JsonObject *question, gint64 seconds,
-                              GError **error) {
+                              Cancel *cancel, GError **error) {
+  sigset_t ends;
+  sigset_t before;
   Asked asked = {.err = -1, .said = g_string_new(NULL)};
   int input = question_fd(question);
   gboolean ok = FALSE;
+  ending_signals(&ends);
+  pthread_sigmask(SIG_BLOCK, &ends, &before);
   if (input < 0) {
     fail(error, argv[0], g_strerror(errno));
   } else if (start(&asked, argv, input, error)) {
-    ok = hear_out(&asked, argv[0], seconds, error);
+    ok = hear_out(&asked, argv[0], seconds, cancel, error);
   }
   if (input >= 0) {
     close(input);
@@ -179,5 +204,6 @@ gboolean approver_ask_program(const char *const *argv, JsonObject *question, gin
     close(asked.err);
   }
   g_string_free(asked.said, TRUE);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return ok;
 }

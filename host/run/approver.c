@@ -79,13 +79,15 @@ static gboolean refuse(GError **error, JsonObject *question, const char *why) {
   return FALSE;
 }
 
-static gboolean ask_program(JsonObject *stored, JsonObject *question, GError **error) {
+static gboolean ask_program(JsonObject *stored, JsonObject *question, Cancel *cancel,
+                            GError **error) {
   g_autoptr(GError) refusal = NULL;
   g_auto(GStrv) argv = json_get_strv(json_get(stored, "argv"));
   if (!approver_check_place(stored, error)) {
     return FALSE;
   }
-  if (approver_ask_program((const char *const *)argv, question, APPROVER_SECONDS, &refusal)) {
+  if (approver_ask_program((const char *const *)argv, question, APPROVER_SECONDS, cancel,
+                           &refusal)) {
     return TRUE;
   }
   if (!g_error_matches(refusal, SANDHOST_ERROR, SANDHOST_ERROR_POLICY_DENIED)) {
@@ -98,7 +100,7 @@ static gboolean ask_program(JsonObject *stored, JsonObject *question, GError **e
 gboolean approver_allows(JsonObject *request, const ApproverHook *hook, JsonObject *question,
                          GError **error) {
   JsonObject *stored = json_get(request, "approver_check");
-  if (stored && !ask_program(stored, question, error)) {
+  if (stored && !ask_program(stored, question, hook ? hook->cancel : NULL, error)) {
     return FALSE;
   }
   g_autofree char *refusal = NULL;

@@ -12,6 +12,7 @@
 #ifndef SANDHOST_RUN_APPROVER_H
 #define SANDHOST_RUN_APPROVER_H
 
+#include "base/cancel.h"
 #include "config/config.h"
 
 #define APPROVER_SECONDS 30
@@ -20,13 +21,15 @@
 typedef struct {
   gboolean (*ask)(void *user, JsonObject *question, char **ret_refusal);
   void *user;
+  Cancel *cancel; /* the program is not waited for any longer; NULL */
 } ApproverHook;
 
 /* What is stored of the configuration's program: {argv, project_root, agent_dirs}; NULL: there is none. Returns owned. */
 JsonObject *approver_stored(const Config *config);
 
 /* Whether the program is there, can be run, and is nobody else's to change: no file or folder on its way may be written
- * by others or lies where the agent writes (the rule for policy files). So must be whatever file its arguments name by an
+ * by others (but folders above its own, where the sticky bit keeps them from replacing it) or lies where the agent writes (the rule
+ * for policy files). So must be whatever file its arguments name by an
  * absolute path. CONFIG "governance_config.approver_check: {path}: {why}". */
 gboolean approver_check_place(JsonObject *stored, GError **error);
 
@@ -36,8 +39,9 @@ gboolean approver_check_place(JsonObject *stored, GError **error);
 gboolean approver_allows(JsonObject *request, const ApproverHook *hook, JsonObject *question,
                          GError **error);
 
-/* approver-program.c: the program alone, killed after so many seconds. */
+/* approver-program.c: the program alone, killed after so many seconds, and when cancel (may be NULL) is raised or this
+ * thread is told to end by a signal. */
 gboolean approver_ask_program(const char *const *argv, JsonObject *question, gint64 seconds,
-                              GError **error);
+                              Cancel *cancel, GError **error);
 
 #endif

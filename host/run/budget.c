@@ -102,16 +102,20 @@ static JsonObject *sealed_of(const Call *call) {
              : call->args;
 }
 
-/* Sets *error to what the limit means for the run. call NULL: it was no call that met it. ret_request stays NULL where
- * the run does not wait. */
+/* Sets *error to what the limit means for the run. call NULL: it was no call that met it. What a call was allowed a moment
+ * ago is still allowed when it goes on. ret_request stays NULL where the run does not wait. */
 static void meet(Run *run, const RecordShortage *shortage, const Call *call,
                  JsonObject **ret_request, GError **error) {
+  const GPtrArray *answered = call ? call->answered : NULL;
   g_autofree char *text = record_shortage_text(shortage);
   if (shortage->limit.pauses && run->pauses) {
     g_autoptr(JsonObject) request = NULL;
     const RecordWaiting waiting = {.tool_call_id = call ? call->id : NULL,
                                    .sealed = call ? sealed_of(call) : NULL};
-    if (journal_ask_budget(run->journal, shortage, &waiting, &request, error)) {
+    for (guint i = 0; answered && i < answered->len; i++) {
+      pause_record_answered(run, g_ptr_array_index(answered, i));
+    }
+    if (journal_ask_budget(run->journal, shortage, &waiting, answered, &request, error)) {
       note_waiting(run, shown(request));
       *ret_request = shown(request);
       g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_BUDGET_EXCEEDED, text);
@@ -215,7 +219,7 @@ gboolean run_charge(Run *run, RunCharge how, BudgetMeter meter, gint64 amount, c
   if (!journal_step(run->journal, &step, &shortage, &failure)) {
     g_autoptr(JsonObject) request = NULL;
     if (shortage.found) {
-      meet(run, &shortage, NULL, &request, error);
+      meet(run, &shortage, NULL, NULL, &request, error);
     } else {
       g_propagate_error(error, g_steal_pointer(&failure));
     }
@@ -250,13 +254,21 @@ JsonObject *run_waiting_budgets(Run *run) {
 
 /* ---- Going on ---------------------------------------------------------------------------------------------------- */
 
+/* Who has said so, and why, is for the agent to read. Owned. */
+static char *denied_text(JsonObject *request) {
+  const char *note = json_get_text(request, "note");
+  return g_strdup_printf("%s. Denied by %s%s%s", json_get_text(request, "message"),
+                         json_get_text(request, "approver"), note ? ": " : "", note ? note : "");
+}
+
 /* A person has said that there is no more: that ends the run, whatever has changed since. */
 gboolean budget_recall(Run *run, GError **error) {
   g_autoptr(JsonObject) requests = record_budget_requests(run->record, run->id, TRUE, error);
   for (gsize i = 0; requests && i < json_object_array_length(requests); i++) {
     JsonObject *request = json_object_array_get_idx(requests, i);
     if (g_strcmp0(json_get_text(request, "status"), "denied") == 0) {
-      end_run(run, json_get_text(request, "scope"), json_get_text(request, "message"));
+      g_autofree char *text = denied_text(request);
+      end_run(run, json_get_text(request, "scope"), text);
     }
   }
   return requests != NULL;

@@ -2,17 +2,66 @@
 /* execute-ask.c: what one command asks the gate, and how its asks are answered. */
 #include "run/execute-private.h"
 
+#include "governance/approvals.h"
 #include "governance/requests.h"
+#include "run/approver.h"
 
-static char *answer_ask(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
-  Run *run = ((Call *)user)->run;
+/* Whoever answers at once is asked about like whoever decides later. FALSE: *ret_refusal. */
+static gboolean check_answer(const Call *call, JsonObject *approval, char **ret_refusal) {
+  const ApproverHook hook = {.cancel = call->run->hooks.cancel};
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) question = json_object_new_object();
+  g_autoptr(JsonObject) told = approval_told(approval);
+  json_add_text(told, "status", "pending");
+  json_add_text(question, "run_id", call->run->id);
+  json_add_text(question, "approval_id", json_get_text(approval, "approval_id"));
+  json_add_text(question, "decision", "approve");
+  json_add_text(question, "approver", json_get_text(approval, "approver"));
+  json_add_text(question, "note", NULL);
+  json_add_text(question, "arguments", NULL);
+  json_add_take(question, "approval", json_object_get(told));
+  if (approver_allows(call->run->check, &hook, question, &error)) {
+    return TRUE;
+  }
+  *ret_refusal = g_strdup(error->message);
+  return FALSE;
+}
+
+/* The answer holds for the call, also where a budget makes it wait: then it is kept with it. */
+static void keep_answer(Call *call, JsonObject *approval) {
+  const char *digest = json_get_text(approval, "request_digest");
+  for (guint i = 0; i < call->answered->len; i++) {
+    JsonObject *other = g_ptr_array_index(call->answered, i);
+    if (g_strcmp0(json_get_text(other, "request_digest"), digest) == 0) {
+      return;
+    }
+  }
+  g_ptr_array_add(call->answered, json_object_get(approval));
+}
+
+static char *answer_ask(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                        char **ret_refusal) {
+  Call *call = user;
+  Run *run = call->run;
+  const char *command = call->request->command;
   if (!run->hooks.answer) {
     return NULL;
   }
+  g_autofree char *other = privacy_command(run->harness->privacy, PRIVACY_NOWHERE, command);
   pthread_mutex_lock(&run->answering);
-  char *approver = run->hooks.answer(run->hooks.user, request, decision);
+  g_autofree char *approver =
+      run->hooks.answer(run->hooks.user, request, decision, other ? other : command);
   pthread_mutex_unlock(&run->answering);
-  return approver;
+  if (!approver || (!run->check && !run->pauses)) {
+    return g_steal_pointer(&approver);
+  }
+  g_autoptr(JsonObject) approval =
+      pause_answered(run, call->id, call->args, request, decision, approver);
+  if (!check_answer(call, approval, ret_refusal)) {
+    return NULL;
+  }
+  keep_answer(call, approval);
+  return g_steal_pointer(&approver);
 }
 
 static gboolean has_id(GPtrArray *ids, const char *id) {

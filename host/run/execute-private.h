@@ -16,6 +16,8 @@ typedef struct {
   gint64 limit; /* seconds */
   Gate *gate;
   GPtrArray *approvals;       /* ids of earlier answers that this call stands on */
+  GPtrArray *answered;        /* approvals (JsonObject *) of asks that were answered at once */
+  gboolean begun;             /* the command may take effect */
   gboolean waits;             /* its asks were put down for a person */
   JsonObject *budget_request; /* the call waits for a budget; NULL: it does not */
   PolicyDecision *decision;   /* that of the command itself */

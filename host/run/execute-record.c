@@ -47,8 +47,8 @@ static const char *outcome_name(ExecuteEnd end, int exit_code, const char *waits
     return "unknown";
   case EXECUTE_REJECTED:
     return "rejected";
-  case EXECUTE_CANCELLED:
-    return "cancelled";
+  case EXECUTE_CANCELLED: /* something else where it can still be begun */
+    return waits ? waits : "cancelled";
   }
   return "error";
 }

@@ -255,6 +255,7 @@ static gboolean run_command(Call *call, GError **error) {
   if (!budget_begin(call, call_command_event(call), error)) {
     return FALSE;
   }
+  call->begun = TRUE;
   const struct sandhost_text argv[] = {
       {.data = "sh", .length = 2},
       {.data = "-c", .length = 2},
@@ -317,6 +318,10 @@ char *execute_script(const char *command) {
   return g_strconcat(*command == '-' || *command == '+' ? " " : "", command, NULL);
 }
 
+static void free_json(void *value) {
+  json_object_put(value);
+}
+
 static void call_init(Call *call, Run *run, const ExecuteCall *request) {
   guint64 cap = provider_instance_max_output(run->harness->instance);
   gint64 most = run->harness->config->tool_call_timeout;
@@ -325,6 +330,7 @@ static void call_init(Call *call, Run *run, const ExecuteCall *request) {
       .request = request,
       .id = request->tool_call_id ? g_strdup(request->tool_call_id) : id_new("call"),
       .approvals = g_ptr_array_new_with_free_func(g_free),
+      .answered = g_ptr_array_new_with_free_func(free_json),
       .execution_id = id_new("exec"),
       .script = execute_script(request->command),
       .args = args_of(request),
@@ -343,6 +349,7 @@ static void call_clear(Call *call) {
   session_unref(call->session);
   gate_free(call->gate);
   g_ptr_array_unref(call->approvals);
+  g_ptr_array_unref(call->answered);
   policy_decision_free(call->decision);
   bridge_report_free(call->report);
   json_object_put(call->budget_request);
@@ -372,6 +379,19 @@ static void hide(const Run *run, JsonObject **told) {
     json_object_put(*told);
     *told = made;
   }
+}
+
+/* For a call that is to go on when the run is resumed, as what it is recorded until then; NULL: it has ended. */
+static const char *what_remains(const Call *call, const ExecuteOutcome *outcome) {
+  Run *run = call->run;
+  if (call->waits) {
+    return "awaiting_approval";
+  }
+  if (outcome->end == EXECUTE_CANCELLED && !call->begun && run->hooks.keeps && run->decided) {
+    g_atomic_int_set(&run->interrupted, 1);
+    return "interrupted";
+  }
+  return call->budget_request ? "awaiting_budget" : NULL;
 }
 
 void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outcome) {
@@ -410,10 +430,7 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
   } else {
     call_tell_error(&call, error, ret_outcome);
   }
-  call_record_ended(run, call.id, ret_outcome,
-                    call.waits            ? "awaiting_approval"
-                    : call.budget_request ? "awaiting_budget"
-                                          : NULL);
+  call_record_ended(run, call.id, ret_outcome, what_remains(&call, ret_outcome));
   hide(run, &ret_outcome->observation);
   hide(run, &ret_outcome->sync);
 

@@ -188,12 +188,14 @@ gboolean journal_flush(Journal *journal, GError **error) {
 }
 
 gboolean journal_ask_budget(Journal *journal, const RecordShortage *shortage,
-                            const RecordWaiting *waiting, JsonObject **ret_request,
-                            GError **error) {
+                            const RecordWaiting *waiting, const GPtrArray *answered,
+                            JsonObject **ret_request, GError **error) {
   pthread_mutex_lock(&journal->lock);
   g_autoptr(GArray) charges = charges_of(journal, NULL);
-  const RecordStep step = {
-      .charges = charges, .settlements = journal->settlements, .events = journal->pending};
+  const RecordStep step = {.charges = charges,
+                           .settlements = journal->settlements,
+                           .events = journal->pending,
+                           .answered = answered};
   gboolean ok = record_ask_budget(journal->record, journal->run_id, journal->owner, shortage,
                                   waiting, &step, ret_request, error);
   if (ok) {

@@ -51,9 +51,10 @@ typedef struct {
 /* The same with a step. Where a budget has no room *ret_shortage is set, and all that was added before waits on. */
 gboolean journal_step(Journal *journal, const JournalStep *step, RecordShortage *ret_shortage,
                       GError **error);
-/* The same, and the run waits for more of a budget (record_ask_budget). */
+/* The same, and the run waits for more of a budget (record_ask_budget); answered may be NULL. */
 gboolean journal_ask_budget(Journal *journal, const RecordShortage *shortage,
-                            const RecordWaiting *waiting, JsonObject **ret_request, GError **error);
+                            const RecordWaiting *waiting, const GPtrArray *answered,
+                            JsonObject **ret_request, GError **error);
 
 /* The same, and these approvals (JsonObject *) wait, in place of the superseded (ids). With an owner only. */
 gboolean journal_suspend(Journal *journal, const GPtrArray *approvals, const GPtrArray *superseded,

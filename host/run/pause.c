@@ -132,6 +132,39 @@ static void seal(const Run *run, JsonObject *approval) {
   json_object_put(shown);
 }
 
+JsonObject *pause_answered(const Run *run, const char *call_id, JsonObject *args,
+                           const PolicyRequest *request, const PolicyDecision *decision,
+                           const char *approver) {
+  const ApprovalCall call = {.tool_call_id = call_id,
+                             .arguments = args,
+                             .manifest_digest = run->manifest_digest,
+                             .now = clock_wall()};
+  g_autofree char *now = clock_format(call.now);
+  JsonObject *approval = approval_new(request, decision, &call);
+  seal(run, approval);
+  if (!decision->approval_id) { /* nobody needed one so far */
+    g_autofree char *id = id_new("approval");
+    json_add_text(approval, "approval_id", id);
+  }
+  json_add_text(approval, "status", "approved");
+  json_add_text(approval, "decision", "approve");
+  json_add_text(approval, "approver", approver);
+  json_add_text(approval, "decided_at", now);
+  return approval;
+}
+
+void pause_record_answered(Run *run, JsonObject *approval) {
+  static const char *const FACTS[] = {"approval_id", "tool_call_id",  "capability",
+                                      "status",      "approver",      "note",
+                                      "decision",    "request_digest"};
+  JsonObject *facts = json_object_new_object();
+  for (gsize i = 0; i < G_N_ELEMENTS(FACTS); i++) {
+    json_add_take(facts, FACTS[i], json_object_get(json_get(approval, FACTS[i])));
+  }
+  record_created(run, approval);
+  journal_add(run->journal, "approval_resolved", facts, NULL);
+}
+
 static void free_json(void *value) {
   json_object_put(value);
 }

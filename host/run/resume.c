@@ -82,11 +82,15 @@ static gboolean check_decision(const char *decision, const char *approver, const
  * has the words for it; it never is pending again. FALSE: *error. */
 static gboolean find_pending(JsonObject *life, const char *run_id, const char *approval_id,
                              JsonObject **ret_approval, GError **error) {
+  static const char *const OPEN[] = {"running", "interrupted", "awaiting_approval",
+                                     "awaiting_budget", NULL};
   JsonObject *approvals = json_get(life, "approvals");
+  const char *status = json_get_text(life, "status");
+  gboolean goes_on = status && g_strv_contains(OPEN, status);
   for (gsize i = 0; i < json_object_array_length(approvals); i++) {
     JsonObject *approval = json_object_array_get_idx(approvals, i);
     if (g_strcmp0(json_get_text(approval, "approval_id"), approval_id) == 0) {
-      gboolean pending = g_strcmp0(json_get_text(approval, "status"), "pending") == 0;
+      gboolean pending = g_strcmp0(json_get_text(approval, "status"), "pending") == 0 && goes_on;
       *ret_approval = pending ? approval : NULL;
       return TRUE;
     }
@@ -247,7 +251,8 @@ static void begin_call(GPtrArray *calls, const char *id, JsonObject *event) {
 }
 
 static gboolean waits(const char *outcome) {
-  return g_strcmp0(outcome, "awaiting_approval") == 0 || g_strcmp0(outcome, "awaiting_budget") == 0;
+  static const char *const OPEN[] = {"awaiting_approval", "awaiting_budget", "interrupted", NULL};
+  return outcome && g_strv_contains(OPEN, outcome);
 }
 
 static void take_event(GPtrArray *calls, JsonObject *event) {

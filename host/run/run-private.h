@@ -34,6 +34,8 @@ struct Run {
   pthread_mutex_t copying; /* one copy at a time, so that every command sees a complete one */
 
   gboolean pauses;             /* an ask that nobody answers waits */
+  JsonObject *check;           /* {approver_check}: who is asked about an approver; NULL: nobody */
+  gint interrupted;            /* atomic: as run_is_interrupted */
   char *manifest_digest;       /* what approvals are bound to */
   JsonObject *decided;         /* approvals of earlier segments; never changed; NULL: none */
   pthread_mutex_t pausing;     /* guards what follows */
@@ -64,6 +66,13 @@ GateAnswer pause_recall(const Run *run, const char *call_id, JsonObject *args,
 /* Puts the asks down; the run is paused then. */
 gboolean pause_suspend(Run *run, const char *call_id, JsonObject *args, GPtrArray *requests,
                        GPtrArray *decisions, GError **error);
+
+/* An ask that was answered at once, as an approval that is decided. Returns owned. */
+JsonObject *pause_answered(const Run *run, const char *call_id, JsonObject *args,
+                           const PolicyRequest *request, const PolicyDecision *decision,
+                           const char *approver);
+/* Tells of it in the record's events. */
+void pause_record_answered(Run *run, JsonObject *approval);
 
 /* budget.c. Sets *error where a budget has ended the run. */
 gboolean budget_refuse_exhausted(Run *run, GError **error);

@@ -57,6 +57,29 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   return run;
 }
 
+/* Owned; NULL: nobody is asked. */
+static JsonObject *check_of(const Harness *harness) {
+  JsonObject *stored = approver_stored(harness->config);
+  JsonObject *check = stored ? json_object_new_object() : NULL;
+  if (stored) {
+    json_add_take(check, "approver_check", stored);
+  }
+  return check;
+}
+
+/* Who was asked when the run began is asked to its end. */
+static gboolean recall_check(Run *run, GError **error) {
+  g_autoptr(JsonObject) life = record_life(run->record, run->id, error);
+  JsonObject *stored = json_get(json_get(life, "request"), "approver_check");
+  if (stored) {
+    run->check = json_object_new_object();
+    json_add_take(run->check, "approver_check", json_object_get(stored));
+  } else if (life) {
+    run->check = check_of(run->harness);
+  }
+  return life != NULL;
+}
+
 static JsonObject *header_of(const Harness *harness, const RunHooks *hooks) {
   g_autoptr(JsonObject) header = harness_header(harness);
   if (hooks->session_id) {
@@ -119,6 +142,7 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
   Run *run = run_new(harness, record, hooks, g_steal_pointer(&id), g_steal_pointer(&trace_id),
                      g_steal_pointer(&owner));
   run->pauses = record && hooks->request;
+  run->check = check_of(harness);
   return run;
 }
 
@@ -138,7 +162,7 @@ Run *run_resume(const Harness *harness, Record *record, const char *run_id, cons
                      g_steal_pointer(&owner));
   run->pauses = TRUE;
   run->decided = record_approvals(record, run->id, TRUE, error);
-  if (!run->decided || !budget_recall(run, error) ||
+  if (!run->decided || !recall_check(run, error) || !budget_recall(run, error) ||
       !run_sweep_leftovers(harness, run->id, hooks->cancel, NULL, error)) {
     run_end(run, "interrupted", error && *error ? (*error)->message : NULL, NULL);
     return NULL;
@@ -205,6 +229,7 @@ static void run_free(Run *run) {
   metering_free(run->metering);
   g_free(run->exhausted);
   json_object_put(run->decided);
+  json_object_put(run->check);
   g_free(run->manifest_digest);
   g_free(run->session_id);
   g_free(run->agent_name);
@@ -214,8 +239,15 @@ static void run_free(Run *run) {
   g_free(run);
 }
 
-/* What a budget makes of the status that a door gives. Constant, or status. */
+gboolean run_is_interrupted(Run *run) {
+  return g_atomic_int_get(&run->interrupted) != 0;
+}
+
+/* What a budget, or a call that is still to be begun, makes of the status that a door gives. Constant, or status. */
 static const char *end_status(Run *run, const char *status) {
+  if (strcmp(status, "cancelled") == 0 && run_is_interrupted(run)) {
+    return "interrupted";
+  }
   if (strcmp(status, "awaiting_approval") != 0 && strcmp(status, "completed") != 0) {
     return status;
   }

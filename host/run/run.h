@@ -13,8 +13,10 @@ typedef struct Run Run;
 
 typedef struct {
   /* Answers an ask at once: the approver's name to allow it (owned by the caller), or NULL. May be NULL: nobody
-   * answers. From any thread, one at a time. */
-  char *(*answer)(void *user, const PolicyRequest *request, const PolicyDecision *decision);
+   * answers. command is the whole text of the call that the ask is part of, without credentials. Whoever answers is
+   * checked as those who decide later are (approver.h). From any thread, one at a time. */
+  char *(*answer)(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                  const char *command);
   /* One line about something that takes long (an image being pulled). May be NULL. */
   void (*progress)(void *user, const char *line);
   void *user;
@@ -29,6 +31,8 @@ typedef struct {
   const char *agent_name;
   /* Nobody is told of the run before its first step: its begin reaches the disk with what is written before that step. */
   gboolean unannounced;
+  /* Of a run that goes on: cancelled while none of its commands has begun, it can be resumed again. */
+  gboolean keeps;
 } RunHooks;
 
 /* Begins a run and its row in the record (NULL: nothing is recorded). harness and record must outlive it; hooks is
@@ -44,6 +48,8 @@ Run *run_resume(const Harness *harness, Record *record, const char *run_id, cons
 /* Whether a call met an ask that nobody answered, or a budget that is used up: no more calls are begun, and the run is
  * to be ended with "awaiting_approval" (run_end makes it "awaiting_budget" where only a budget is waited for). */
 gboolean run_is_paused(Run *run);
+/* Whether a call was kept from beginning by a cancel, and is to be begun when the run is resumed (RunHooks.keeps). */
+gboolean run_is_interrupted(Run *run);
 /* What the run waits for: [behaviour 6.1's approvals]. Returns owned. */
 JsonObject *run_waiting(Run *run);
 /* [{scope, meter, window, limit, used, needed, shortfall, request_id}]. Returns owned. */

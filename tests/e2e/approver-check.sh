@@ -105,3 +105,64 @@ JSON
 run "$sandhost" exec -q --config agent.json -- true
 want_exit 2
 want_err "sandhost: $work/ops contains the approver_check file and cannot be mounted read-write; mount it read-only or keep the approver_check elsewhere"
+
+# ---- Who answers at once is asked about too: by --yes, and at the terminal
+cat >agent.json <<JSON
+{"governance_config": {"sandbox_config": "bubblewrap", "approver_check": ["ops/who", "alice"],
+  "policy": {"mode": "permissive", "rules": {"ask": [{"rule_id": "commands", "capability": "process.exec"}]}}}}
+JSON
+run env WHO=mallory "$sandhost" exec -qy --config agent.json -- 'echo ran > ran.txt'
+want_exit 126
+want_err 'sandhost: Approver --yes is refused: you are not alice'
+[ ! -e workspace/files/ran.txt ] || fail "the command of a refused approver ran"
+out=$(cat ops/who.heard)
+want_json --yes approver
+want_json approve decision
+want_json process.exec approval capability
+want_json pending approval status
+want_json '{"command": "echo ran > ran.txt"}' approval arguments
+run "$sandhost" show --json
+want_json 'Approver --yes is refused: you are not alice' steps 0 tool_calls 0 governance 2 decision reason
+want_json approver_check steps 0 tool_calls 0 governance 2 denied_by
+want_json denied steps 0 tool_calls 0 outcome
+run_with '{"id": 1, "command": "echo ran > ran.txt"}
+' env WHO=mallory "$sandhost" session -y --config agent.json
+want_json policy_denied governance_error_code
+run env WHO=alice "$sandhost" exec -qy --config agent.json -- 'echo ran'
+want_exit 0
+want_out ran
+run env WHO=mallory python3 "$SANDHOST_SOURCE/tests/e2e/person.py" y "$sandhost" exec -q --config agent.json -- 'echo ran > ran.txt'
+want_exit 126
+want_in_out "Approver $(id -un) is refused: you are not alice"
+[ ! -e workspace/files/ran.txt ] || fail "the command of a refused person ran"
+
+# ---- Whoever stops deciding stops the program too, with whatever it started
+cat >ops/who <<'SLOW'
+#!/bin/sh
+sleep 1000 &
+echo $$ $! >"$0.pids"
+wait
+SLOW
+begin 'echo slow'
+for signal in TERM INT HUP; do
+  rm -f ops/who.pids
+  python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$sandhost" approve "$id" "$approval" --approver alice 2>/dev/null &
+  host=$!
+  while [ ! -s ops/who.pids ]; do sleep 0.05; done
+  kill -s $signal $host
+  code=0
+  wait $host || code=$?
+  want_exit $((128 + $(kill -l $signal)))
+  for pid in $(cat ops/who.pids); do
+    for _ in $(seq 200); do
+      state=$(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null || echo gone)
+      case $state in gone | Z) break ;; esac
+      sleep 0.05
+    done
+    case $state in gone | Z) ;; *) fail "process $pid of the check outlived approve ($signal)" ;; esac
+  done
+done
+run "$sandhost" approvals --json "$id"
+want_json pending 0 status

@@ -128,7 +128,7 @@ want_exit 126
 want_json error status
 want_json budget_exceeded governance_error_code
 want_json budget_exhausted termination_reason
-want_json 'This run stopped because the application budget is exhausted: The application budget for tool_calls is exhausted: 3 of 3 used, 1 more needed' response
+want_json 'This run stopped because the application budget is exhausted: The application budget for tool_calls is exhausted: 3 of 3 used, 1 more needed. Denied by bob: too much' response
 [ ! -e workspace/files/never.txt ] || fail "a denied command ran"
 run "$sandhost" show --json "$id"
 want_json failed status

@@ -32,7 +32,9 @@ static gboolean take_down(void *user, const PolicyRequest *request, const Policy
   return FALSE;
 }
 
-static char *reply(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+static char *reply(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                   char **ret_refusal) {
+  (void)ret_refusal;
   Desk *desk = user;
   g_assert_cmpint(decision->effect, ==, EFFECT_ASK);
   g_string_append_printf(desk->asked, "%s ", request->capability);
@@ -459,7 +461,9 @@ static gboolean count_record(void *user, const PolicyRequest *request,
   return TRUE;
 }
 
-static char *always(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+static char *always(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                    char **ret_refusal) {
+  (void)ret_refusal;
   (void)user;
   (void)request;
   (void)decision;

@@ -46,7 +46,7 @@ static gboolean ask(const Fixture *fixture, const char *script, gint64 seconds, 
   json_add_text(question, "approver", "alice");
   json_add_text(question, "note", "two\nlines");
   write_program(fixture->program, script);
-  return approver_ask_program(argv, question, seconds, error);
+  return approver_ask_program(argv, question, seconds, NULL, error);
 }
 
 static void assert_no(const Fixture *fixture, const char *script, const char *text) {

@@ -295,7 +295,7 @@ static void test_denied(void) {
   resume(&place, id);
   check_true(&place, EXECUTE_DENIED,
              "error: This run stopped because the request budget is exhausted: The request budget "
-             "for tool_calls is exhausted: 0 of 0.5 used, 1 more needed");
+             "for tool_calls is exhausted: 0 of 0.5 used, 1 more needed. Denied by alice");
   check_end(&place, "failed", 0);
 }
 

@@ -14,7 +14,9 @@ typedef struct {
   Run *run;
 } Place;
 
-static char *allow(void *user, const PolicyRequest *request, const PolicyDecision *decision) {
+static char *allow(void *user, const PolicyRequest *request, const PolicyDecision *decision,
+                   const char *command) {
+  (void)command;
   (void)user;
   (void)request;
   (void)decision;
