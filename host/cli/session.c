@@ -363,6 +363,9 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
   wait_below(&server, 1);
 
   gboolean cancelled = cancel_raised(server.run.cancel);
+  if (run_is_interrupted(server.run.run)) {
+    cli_complain("not every command had begun; sandhost resume %s goes on", run_id(server.run.run));
+  }
   gboolean paused = run_is_paused(server.run.run);
   g_autofree char *exhausted = run_exhausted(server.run.run);
   gboolean finished = cli_run_finish(&server.run,
@@ -376,6 +379,9 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
   pthread_mutex_destroy(&server.writing);
   pthread_mutex_destroy(&server.counting);
   pthread_cond_destroy(&server.counted);
+  if (cancelled && !cli_caught_signal() && cli_stdout_fault()) {
+    return EXIT_SANDHOST;
+  }
   if (cancelled) {
     return 128 + (cli_caught_signal() ? cli_caught_signal() : SIGPIPE);
   }

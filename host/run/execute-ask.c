@@ -12,7 +12,11 @@ static gboolean check_answer(const Call *call, JsonObject *approval, char **ret_
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonObject) question = json_object_new_object();
   g_autoptr(JsonObject) told = approval_told(approval);
+  static const char *const LATER[] = {"approver", "decision", "decided_at"};
   json_add_text(told, "status", "pending");
+  for (gsize i = 0; i < G_N_ELEMENTS(LATER); i++) {
+    json_add_text(told, LATER[i], NULL);
+  }
   json_add_text(question, "run_id", call->run->id);
   json_add_text(question, "approval_id", json_get_text(approval, "approval_id"));
   json_add_text(question, "decision", "approve");

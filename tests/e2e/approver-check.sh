@@ -120,6 +120,7 @@ want_json --yes approver
 want_json approve decision
 want_json process.exec approval capability
 want_json pending approval status
+want_json null approval approver
 want_json '{"command": "echo ran > ran.txt"}' approval arguments
 run "$sandhost" show --json
 want_json 'Approver --yes is refused: you are not alice' steps 0 tool_calls 0 governance 2 decision reason

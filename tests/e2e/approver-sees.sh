@@ -25,7 +25,7 @@ for line in 'cat secret | mail bob' 'true || rm -rf x' 'echo x # y' "echo 'a;rm'
   run "$sandhost" approvals "$id"
   want_in_out "  command: $line"
 done
-run "$sandhost" exec -c ask.json -- $'echo one\nrm \u202etwo\x1b[2K # \\n'
+run "$sandhost" exec -c ask.json -- $'echo one\nrm \xe2\x80\xaetwo\x1b[2K # \\n'
 ids
 want_in_err $'\nsandhost:   command: echo one\nsandhost:   command: rm \\u202etwo\\x1b[2K # \\n'
 run "$sandhost" approvals "$id"
@@ -50,7 +50,7 @@ want_in_out '  command: echo orig'
 want_in_out $'  allowed in its place: echo a; rm b\n  timeout: 7 s\n'
 
 # ---- At the terminal
-run python3 "$SANDHOST_SOURCE/tests/e2e/person.py" y "$sandhost" exec -q -c ask.json -- $'echo one | cat # \u200b'
+run python3 "$SANDHOST_SOURCE/tests/e2e/person.py" y "$sandhost" exec -q -c ask.json -- $'echo one | cat # \xe2\x80\x8b'
 want_exit 0
 want_in_out $'sandhost: process.exec sh | Matched ask policy rule.\n  command: echo one | cat # \\u200b\nAllow it once? [y/N]'
 run python3 "$SANDHOST_SOURCE/tests/e2e/person.py" n "$sandhost" exec -q -c network.json -- 'echo one; echo two'
@@ -154,6 +154,19 @@ want_in_out "$approval approved"
 full "$sandhost" exec -qy -c ask.json -- 'echo a; sleep 5'
 want_exit 125
 want_in_err 'could not write standard output'
+
+code=0
+printf '%s\n' '{"id": 1, "command": "echo a"}' | "$sandhost" session -y -c ask.json >/dev/full 2>"$work/.err" || code=$?
+err=$(cat "$work/.err")
+want_exit 125
+want_in_err 'could not write standard output: No space left on device'
+
+# ---- Names from outside turn nothing around them
+sed 's/"policy"/"budgets": {"agent": [{"meter": "tool_calls", "limit": 9}]}, &/' ask.json >agent.json
+run "$sandhost" exec -qy -c agent.json --agent $'a\xe2\x80\xaeb' -- true
+want_exit 0
+run "$sandhost" budgets
+want_in_out 'a\u202eb'
 
 # ---- Times that nobody lives to see
 sed 's/"capability": "process.exec"/&, "constraints": {"approval_expires_seconds": 1000000000000000000}/' ask.json >late.json

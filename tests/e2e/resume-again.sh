@@ -74,6 +74,7 @@ approval=$(json approvals 0 approval_id)
 run "$sandhost" approve "$id" "$approval" -a al
 stop TERM "$sandhost" resume "$id"
 want_exit 143
+want_in_err "sandhost: not every command had begun; sandhost resume $id goes on"
 run "$sandhost" resume "$id"
 want_exit 0
 want_json 7 id
