@@ -335,7 +335,7 @@ gboolean record_decide(Record *record, const char *run_id, const char *approval_
   if (code == SQLITE_OK) {
     code = check_pending(record, run_id, approval_id, approval, &expired, &refusal);
   }
-  if (code == SQLITE_OK && !refusal && life_has_ended(life.status)) {
+  if (code == SQLITE_OK && !refusal && !life_is_open(life.status)) {
     record_conflict(&refusal, "Run %s is %s; nothing of it waits for a decision", run_id,
                     life.status);
   }

@@ -32,9 +32,6 @@ JsonObject *life_header(Record *record, const char *run_id, int *ret_code);
 /* SQLITE_OK and *refusal set when somebody else holds the run. */
 int life_check_held(Record *record, const char *run_id, const char *owner, GError **refusal);
 
-/* For good: nothing of it is decided or goes on any more. */
-gboolean life_has_ended(const char *status);
-
 /* approvals.c. */
 /* Of one run (number) or, with 0, of all; each with run_id and run_status. An approval whose time is over is told as
  * expired, whether or not anybody has written that yet. */

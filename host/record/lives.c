@@ -275,12 +275,6 @@ static gboolean is_live(const Life *life) {
   return !gone && clock_wall() - life->heartbeat_at < life->lease * CLOCK_SECOND;
 }
 
-gboolean life_has_ended(const char *status) {
-  static const char *const OPEN[] = {"running", "interrupted", "awaiting_approval",
-                                     "awaiting_budget", NULL};
-  return !status || !g_strv_contains(OPEN, status);
-}
-
 static const char *cause_of(const Life *life, const Waits *waits) {
   if (strcmp(life->status, "running") == 0) {
     return "recovered_after_lapsed_lease";

@@ -219,7 +219,7 @@ gboolean run_charge(Run *run, RunCharge how, BudgetMeter meter, gint64 amount, c
   if (!journal_step(run->journal, &step, &shortage, &failure)) {
     g_autoptr(JsonObject) request = NULL;
     if (shortage.found) {
-      meet(run, &shortage, NULL, NULL, &request, error);
+      meet(run, &shortage, NULL, &request, error);
     } else {
       g_propagate_error(error, g_steal_pointer(&failure));
     }
