@@ -52,9 +52,14 @@ static gboolean print_waiting(Record *record, const char *id, GError **error) {
   gboolean goes_on = requests != NULL;
   for (gsize i = 0; goes_on && i < json_object_array_length(requests); i++) {
     JsonObject *request = json_object_array_get_idx(requests, i);
-    g_autofree char *line = g_strdup_printf(
-        "%s waits: %s; sandhost grant %s --approver NAME", json_get_text(request, "run_id"),
-        json_get_text(request, "message"), json_get_text(request, "run_id"));
+    const char *run = json_get_text(request, "run_id");
+    g_autofree char *line =
+        json_get_bool(request, "has_room", FALSE)
+            ? g_strdup_printf(
+                  "%s waits, and the %s budget for %s has room again; sandhost resume %s", run,
+                  json_get_text(request, "scope"), json_get_text(request, "meter"), run)
+            : g_strdup_printf("%s waits: %s; sandhost grant %s --approver NAME", run,
+                              json_get_text(request, "message"), run);
     g_autofree char *shown = cli_one_line(line);
     goes_on = recorded_print(shown);
   }

@@ -35,6 +35,10 @@ void cli_complain(const char *format, ...) {
 
 int cli_fail(const GError *error) {
   cli_complain("%s", error->message);
+  if (g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFLICT) &&
+      strstr(error->message, " is still waiting for ")) {
+    return EXIT_WAITING;
+  }
   return g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG) ? EXIT_USAGE : EXIT_SANDHOST;
 }
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resume.c: sandhost resume, the next segment of a waiting or stopped run. */
-#include <string.h>
-
+#include "run/resume.h"
 #include "base/error.h"
 #include "cli/cli.h"
-#include "run/resume.h"
 
 typedef struct {
   char *record;

@@ -191,6 +191,7 @@ gboolean record_step(Record *record, const char *run_id, const char *owner, cons
                      RecordShortage *ret_shortage, GError **error) {
   g_autoptr(GError) refusal = NULL;
   g_autoptr(JsonObject) warnings = json_object_new_array();
+  g_autoptr(GPtrArray) rows = record_rows(step->events);
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   gboolean begun = code == SQLITE_OK;
@@ -206,8 +207,8 @@ gboolean record_step(Record *record, const char *run_id, const char *owner, cons
   if (code == SQLITE_OK && !refusal && step->again) {
     code = budget_requests_forget(record, run_id, step->again);
   }
-  if (code == SQLITE_OK && !refusal && step->events) {
-    code = record_insert_events(record, run_id, step->events);
+  if (code == SQLITE_OK && !refusal) {
+    code = record_insert_rows(record, run_id, rows);
   }
   if (code == SQLITE_OK && !refusal) {
     code = record_insert_events(record, run_id, warnings);
@@ -242,6 +243,7 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
                         const GPtrArray *approvals, const GPtrArray *superseded, JsonObject *events,
                         GError **error) {
   g_autoptr(GError) refusal = NULL;
+  g_autoptr(GPtrArray) rows = record_rows(events);
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   gboolean begun = code == SQLITE_OK;
@@ -255,7 +257,7 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
     }
   }
   if (code == SQLITE_OK && !refusal) {
-    code = record_insert_events(record, run_id, events);
+    code = record_insert_rows(record, run_id, rows);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)

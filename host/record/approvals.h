@@ -72,10 +72,12 @@ gboolean record_heartbeat(Record *record, const char *run_id, const char *owner,
 JsonObject *record_life(Record *record, const char *run_id, GError **error);
 
 /* Takes a waiting or stopped run for owner: it is running then, with the event run_resumed; what expired undecided is
- * expired. One of several wins. Errors: NOT_FOUND, CONFLICT with the texts of 6.6. */
+ * expired. limits: a GArray of RecordCharge (budgets.h), what the run needs of each limit that covers it now; a request
+ * that they have room for is closed, with the event budget_request_closed. NULL: they are not known. One of several wins.
+ * Errors: NOT_FOUND, CONFLICT with the texts of 6.6. */
 gboolean record_take(Record *record, const char *run_id, const char *owner, const char *trace_id,
-                     gint64 lease_seconds, GError **error);
-/* The same checks without taking it. */
+                     gint64 lease_seconds, const GArray *limits, GError **error);
+/* The same checks without taking it, but that of the budgets. */
 gboolean record_can_resume(Record *record, const char *run_id, GError **error);
 
 /* All approvals, oldest first, each with run_id and run_status; run_id NULL: of every run; all FALSE: only those that wait

@@ -11,11 +11,55 @@
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
+/* The amounts of a request, as they are now. */
+static void put_amounts(JsonObject *content, const RecordShortage *shortage, gint64 needed,
+                        gint64 shortfall) {
+  RecordShortage whole = *shortage;
+  whole.needed = needed;
+  g_autofree char *text = record_shortage_text(&whole);
+  json_add_take(content, "limit", millionths_json(shortage->total));
+  json_add_take(content, "used", millionths_json(shortage->used));
+  json_add_take(content, "needed", millionths_json(needed));
+  json_add_take(content, "shortfall", millionths_json(shortfall));
+  json_add_text(content, "message", text);
+}
+
+/* What is missing now, in the window of now; 0: nothing. */
+static gint64 missing(const BudgetNow *now, gint64 needed, RecordShortage *ret_shortage) {
+  *ret_shortage =
+      (RecordShortage){.found = TRUE,
+                       .limit = now->limit,
+                       .total = millionths_add(now->limit.limit, now->counter.granted),
+                       .used = millionths_add(now->counter.spent, now->counter.reserved),
+                       .needed = needed};
+  gint64 over = millionths_add(ret_shortage->used, -ret_shortage->total);
+  return MAX(millionths_add(over, needed), 0);
+}
+
+/* Others may have granted or used since it was written, and a day may have passed. */
+static int refresh(Record *record, gint64 counter, gint64 needed, JsonObject *request) {
+  g_auto(BudgetNow) now = {0};
+  RecordShortage shortage = {0};
+  int code = budgets_now(record, counter, &now);
+  if (code == SQLITE_OK) {
+    gint64 amount = missing(&now, needed, &shortage);
+    put_amounts(request, &shortage, needed, amount);
+    if (amount == 0) {
+      json_add_bool(request, "has_room", TRUE);
+    }
+  }
+  return code;
+}
+
+static gboolean is_pending(JsonObject *request) {
+  return g_strcmp0(json_get_text(request, "status"), "pending") == 0;
+}
+
 int budget_requests_read(Record *record, gint64 number, gboolean all, JsonObject *array) {
   int code = SQLITE_OK;
   sqlite3_stmt *statement =
       record_prepare(record,
-                     "SELECT content, run_id, runs.status FROM budget_requests q"
+                     "SELECT content, run_id, runs.status, counter, needed FROM budget_requests q"
                      "  JOIN runs ON runs.number = q.run"
                      "  WHERE (?1 = 0 OR q.run = ?1)"
                      "    AND (?2 OR (q.status = 'pending' AND runs.status IN (" RECORD_OPEN ")))"
@@ -38,6 +82,11 @@ int budget_requests_read(Record *record, gint64 number, gboolean all, JsonObject
     json_add_text(request, "run_id", run_id);
     json_add_text(request, "run_status", run_status);
     json_object_array_add(array, request);
+    if (is_pending(request) &&
+        (code = refresh(record, sqlite3_column_int64(statement, 3),
+                        sqlite3_column_int64(statement, 4), request)) != SQLITE_OK) {
+      break;
+    }
   }
   sqlite3_finalize(statement);
   return code == SQLITE_DONE ? SQLITE_OK : code;
@@ -179,19 +228,6 @@ static GArray *pending_array(void) {
 
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
-/* The amounts of a request, as they are now. */
-static void put_amounts(JsonObject *content, const RecordShortage *shortage, gint64 needed,
-                        gint64 shortfall) {
-  RecordShortage whole = *shortage;
-  whole.needed = needed;
-  g_autofree char *text = record_shortage_text(&whole);
-  json_add_take(content, "limit", millionths_json(shortage->total));
-  json_add_take(content, "used", millionths_json(shortage->used));
-  json_add_take(content, "needed", millionths_json(needed));
-  json_add_take(content, "shortfall", millionths_json(shortfall));
-  json_add_text(content, "message", text);
-}
-
 /* Owned. */
 static JsonObject *content_new(const RecordLimit *limit) {
   g_autofree char *id = id_new("budgetreq");
@@ -210,9 +246,9 @@ static int write_request(Record *record, const char *run_id, const Pending *pend
   int code = SQLITE_OK;
   sqlite3_stmt *statement = record_prepare(
       record,
-      pending->number ? "UPDATE budget_requests SET status = ?3, needed = ?5, shortfall = ?6,"
-                        "  content = ?7 WHERE request_id = ?2 AND run ="
-                        "    (SELECT number FROM runs WHERE run_id = ?1) AND counter = ?4"
+      pending->number ? "UPDATE budget_requests SET status = ?3, counter = ?4, needed = ?5,"
+                        "  shortfall = ?6, content = ?7 WHERE request_id = ?2 AND run ="
+                        "    (SELECT number FROM runs WHERE run_id = ?1)"
                       : "INSERT INTO budget_requests"
                         "  (run, request_id, status, counter, needed, shortfall, content)"
                         "  SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM runs WHERE run_id = ?1",
@@ -299,6 +335,7 @@ gboolean record_ask_budget(Record *record, const char *run_id, const char *owner
   g_autoptr(GError) refusal = NULL;
   g_autoptr(JsonObject) content = NULL;
   g_autoptr(JsonObject) warnings = json_object_new_array();
+  g_autoptr(GPtrArray) rows = record_rows(step->events);
   RecordShortage unused = {0};
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
@@ -310,7 +347,7 @@ gboolean record_ask_budget(Record *record, const char *run_id, const char *owner
     code = budgets_charge(record, run_id, step, warnings, &unused, &refusal);
   }
   if (code == SQLITE_OK && !refusal) {
-    code = step->events ? record_insert_events(record, run_id, step->events) : code;
+    code = record_insert_rows(record, run_id, rows);
     code = code == SQLITE_OK ? record_insert_events(record, run_id, warnings) : code;
   }
   for (guint i = 0; code == SQLITE_OK && !refusal && step->answered && i < step->answered->len;
@@ -328,6 +365,74 @@ gboolean record_ask_budget(Record *record, const char *run_id, const char *owner
     *ret_request = g_steal_pointer(&content);
   }
   return ok;
+}
+
+/* ---- What nobody need decide any more ---------------------------------------------------------------------------- */
+
+static gboolean is_of(const RecordLimit *limit, JsonObject *request) {
+  return g_strcmp0(limit->scope, json_get_text(request, "scope")) == 0 &&
+         g_strcmp0(limit->meter, json_get_text(request, "meter")) == 0;
+}
+
+/* Whether the limits of now have room for it: one that is there no more has. */
+static int look_again(Record *record, const GArray *limits, JsonObject *request,
+                      gboolean *ret_room) {
+  int code = SQLITE_OK;
+  *ret_room = TRUE;
+  for (guint i = 0; code == SQLITE_OK && *ret_room && i < limits->len; i++) {
+    RecordCharge look = g_array_index(limits, RecordCharge, i);
+    if (is_of(&look.limit, request)) {
+      if (look.amount == 0) { /* only the request knows */
+        millionths_read(json_get(request, "needed"), &look.amount);
+      }
+      code = budgets_room(record, &look, ret_room);
+    }
+  }
+  return code;
+}
+
+int budget_requests_reconsider(Record *record, const GArray *limits, JsonObject *requests,
+                               gboolean *ret_some) {
+  int code = SQLITE_OK;
+  for (gsize i = 0; limits && code == SQLITE_OK && i < json_object_array_length(requests); i++) {
+    JsonObject *request = json_object_array_get_idx(requests, i);
+    gboolean room = FALSE;
+    if (is_pending(request)) {
+      code = look_again(record, limits, request, &room);
+    }
+    if (code == SQLITE_OK && room) {
+      json_add_text(request, "status", BUDGET_UNNEEDED);
+      *ret_some = TRUE;
+    }
+  }
+  return code;
+}
+
+static int close_one(Record *record, const char *run_id, Pending *pending) {
+  static const char *const KEYS[] = {"request_id", "scope",  "meter", "window",
+                                     "key",        "status", NULL};
+  json_add_text(pending->content, "status", BUDGET_UNNEEDED);
+  record_add_time(pending->content, "decided_at", clock_wall());
+  int code = write_request(record, run_id, pending);
+  return code == SQLITE_OK ? record_add_event(record, run_id, "budget_request_closed",
+                                              facts_of(pending->content, KEYS))
+                           : code;
+}
+
+int budget_requests_close(Record *record, const char *run_id, JsonObject *requests) {
+  int code = SQLITE_OK;
+  for (gsize i = 0; code == SQLITE_OK && i < json_object_array_length(requests); i++) {
+    JsonObject *request = json_object_array_get_idx(requests, i);
+    g_autoptr(GArray) found = pending_array();
+    if (g_strcmp0(json_get_text(request, "status"), BUDGET_UNNEEDED) != 0) {
+      continue;
+    }
+    code = read_pending(record, run_id, 0, json_get_text(request, "request_id"), found);
+    if (code == SQLITE_OK && found->len > 0) { /* else it was closed earlier */
+      code = close_one(record, run_id, &g_array_index(found, Pending, 0));
+    }
+  }
+  return code;
 }
 
 /* ---- Deciding ---------------------------------------------------------------------------------------------------- */
@@ -349,10 +454,27 @@ static int raise_limit(Record *record, gint64 counter, gint64 amount) {
   return record_finish_once(statement);
 }
 
+/* A grant counts for the window that goes on now, and makes up for what was used since the run stopped. */
+static int bring_up(Record *record, const char *run_id, Pending *pending) {
+  g_auto(BudgetNow) now = {0};
+  RecordShortage shortage = {0};
+  int code = budgets_now(record, pending->counter, &now);
+  if (code == SQLITE_OK && now.counter.number == 0) {
+    code = budgets_counter(record, run_id, &now.limit, &now.counter);
+  }
+  if (code == SQLITE_OK) {
+    pending->counter = now.counter.number;
+    pending->shortfall = missing(&now, pending->needed, &shortage);
+    put_amounts(pending->content, &shortage, pending->needed, pending->shortfall);
+  }
+  return code;
+}
+
 static int decide_one(Record *record, const char *run_id, const RecordBudgetDecision *decision,
                       Pending *pending) {
   static const char *const KEYS[] = {"request_id", "scope",  "meter",    "window", "key",
                                      "status",     "amount", "approver", "note",   NULL};
+  int code = decision->grants ? bring_up(record, run_id, pending) : SQLITE_OK;
   gint64 amount = decision->amount ? decision->amount : pending->shortfall;
   JsonObject *content = pending->content;
   json_add_text(content, "status", decision->grants ? "granted" : "denied");
@@ -360,7 +482,9 @@ static int decide_one(Record *record, const char *run_id, const RecordBudgetDeci
   json_add_text(content, "note", decision->note);
   json_add_take(content, "amount", decision->grants ? millionths_json(amount) : NULL);
   record_add_time(content, "decided_at", clock_wall());
-  int code = decision->grants ? raise_limit(record, pending->counter, amount) : SQLITE_OK;
+  if (code == SQLITE_OK && decision->grants) {
+    code = raise_limit(record, pending->counter, amount);
+  }
   if (code == SQLITE_OK) {
     code = write_request(record, run_id, pending);
   }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* budgets.c: counters, and what is taken from them within a transaction (BEGIN IMMEDIATE: of several processes one is
  * first, and the others see what it took). */
+#include <string.h>
+
 #include "base/calendar.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -88,7 +90,7 @@ static int put_spent(Record *record, const BudgetCounter *counter) {
 }
 
 static int put_hold(Record *record, const char *run_id, const BudgetCounter *counter,
-                    const RecordCharge *charge) {
+                    const RecordCharge *charge, gint64 amount) {
   int code = SQLITE_OK;
   sqlite3_stmt *statement =
       record_prepare(record,
@@ -101,7 +103,7 @@ static int put_hold(Record *record, const char *run_id, const BudgetCounter *cou
   record_bind_text(statement, 1, run_id);
   record_bind_text(statement, 2, charge->hold);
   sqlite3_bind_int64(statement, 3, counter->number);
-  sqlite3_bind_int64(statement, 4, charge->amount);
+  sqlite3_bind_int64(statement, 4, amount);
   return record_finish_once(statement);
 }
 
@@ -153,12 +155,21 @@ static void note_shortage(const RecordCharge *charge, gint64 total, gint64 used,
                                .needed = charge->amount};
 }
 
+static gint64 total_of(const RecordLimit *limit, const BudgetCounter *counter) {
+  return millionths_add(limit->limit, counter->granted);
+}
+
+static gint64 used_of(const BudgetCounter *counter) {
+  return millionths_add(counter->spent, counter->reserved);
+}
+
 /* Whether there is room for the charge. */
 static gboolean fits(const RecordCharge *charge, const BudgetCounter *counter,
                      RecordShortage *shortage) {
-  gint64 total = millionths_add(charge->limit.limit, counter->granted);
-  gint64 used = millionths_add(counter->spent, counter->reserved);
-  if (charge->kind == RECORD_OWE || millionths_add(used, charge->amount) <= total) {
+  gint64 total = total_of(&charge->limit, counter);
+  gint64 used = used_of(counter);
+  gint64 least = charge->least ? charge->least : charge->amount;
+  if (charge->kind == RECORD_OWE || millionths_add(used, least) <= total) {
     return TRUE;
   }
   note_shortage(charge, total, used, shortage);
@@ -172,11 +183,14 @@ static int take(Record *record, const char *run_id, const RecordCharge *charge,
   if (code != SQLITE_OK || !fits(charge, &counter, shortage) || charge->kind == RECORD_LOOK) {
     return code;
   }
+  gint64 total = total_of(&charge->limit, &counter);
   if (charge->kind == RECORD_HOLD) {
-    return put_hold(record, run_id, &counter, charge);
+    gint64 left = total - used_of(&counter);
+    return put_hold(record, run_id, &counter, charge,
+                    charge->least ? MIN(charge->amount, left) : charge->amount);
   }
   counter.spent = millionths_add(counter.spent, charge->amount);
-  warn(&charge->limit, millionths_add(charge->limit.limit, counter.granted), &counter, warnings);
+  warn(&charge->limit, total, &counter, warnings);
   return put_spent(record, &counter);
 }
 
@@ -248,6 +262,55 @@ gboolean record_look(Record *record, GArray *charges, RecordShortage *ret_shorta
     return FALSE;
   }
   return ok;
+}
+
+int budgets_room(Record *record, const RecordCharge *charge, gboolean *ret_room) {
+  RecordShortage unused = {0};
+  BudgetCounter counter = {0};
+  int code = read_counter(record, &charge->limit, &counter);
+  *ret_room = code == SQLITE_OK && fits(charge, &counter, &unused);
+  return code;
+}
+
+/* ---- Now --------------------------------------------------------------------------------------------------------- */
+
+void budget_now_clear(BudgetNow *now) {
+  g_free((char *)(gsize)now->limit.scope);
+  g_free((char *)(gsize)now->limit.key);
+  g_free((char *)(gsize)now->limit.meter);
+  g_free((char *)(gsize)now->limit.window);
+  *now = (BudgetNow){0};
+}
+
+static gint64 window_of_now(const char *window) {
+  gint64 now = clock_wall();
+  return strcmp(window, "day") == 0     ? calendar_day(now)
+         : strcmp(window, "month") == 0 ? calendar_month(now)
+                                        : 0;
+}
+
+int budgets_now(Record *record, gint64 counter, BudgetNow *ret_now) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_prepare(
+      record, "SELECT scope, key, meter, window, budget FROM budget_counters WHERE number = ?1",
+      &code);
+  if (!statement) {
+    return code;
+  }
+  sqlite3_bind_int64(statement, 1, counter);
+  code = sqlite3_step(statement);
+  if (code == SQLITE_ROW) {
+    ret_now->limit = (RecordLimit){.scope = record_text_column(statement, 0),
+                                   .key = record_text_column(statement, 1),
+                                   .meter = record_text_column(statement, 2),
+                                   .window = record_text_column(statement, 3),
+                                   .limit = sqlite3_column_int64(statement, 4)};
+    ret_now->limit.starts = window_of_now(ret_now->limit.window);
+  }
+  sqlite3_finalize(statement);
+  return code == SQLITE_ROW    ? read_counter(record, &ret_now->limit, &ret_now->counter)
+         : code == SQLITE_DONE ? SQLITE_CORRUPT
+                               : code;
 }
 
 /* ---- The status -------------------------------------------------------------------------------------------------- */

@@ -35,6 +35,7 @@ typedef struct {
   RecordLimit limit;
   RecordChargeKind kind;
   gint64 amount;
+  gint64 least;     /* what will do where there is no room for all of it; 0: nothing less */
   const char *hold; /* of RECORD_HOLD: its name; borrowed */
 } RecordCharge;
 
@@ -99,7 +100,8 @@ gboolean record_ask_budget(Record *record, const char *run_id, const char *owner
 JsonObject *record_sealed_calls(Record *record, const char *run_id, GError **error);
 
 /* All requests, oldest first, each with run_id and run_status; run_id NULL: of every run; all FALSE: only those that
- * wait for a decision. Returns owned. */
+ * wait for a decision. The amounts of one that waits are those of now, of the window that goes on now and the limit that
+ * was seen last; has_room: nobody need decide any more. Returns owned. */
 JsonObject *record_budget_requests(Record *record, const char *run_id, gboolean all,
                                    GError **error);
 
@@ -111,7 +113,7 @@ typedef struct {
   gboolean grants;
   const char *approver;
   const char *note; /* NULL */
-  gint64 amount;    /* 0: the shortfall */
+  gint64 amount;    /* 0: what is missing now */
 } RecordBudgetDecision;
 
 /* Decides what the run waits for, for good; request_id NULL: all of it. Errors: NOT_FOUND; CONFLICT "Run {id} is not

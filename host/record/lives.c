@@ -210,14 +210,15 @@ static int forget_inputs(Record *record, const char *run_id) {
 gboolean record_end_life_after(Record *record, const char *run_id, const char *owner,
                                JsonObject *events, const RecordEnd *end, GError **error) {
   g_autoptr(GError) refusal = NULL;
+  g_autoptr(GPtrArray) rows = record_rows(events);
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
   gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = life_check_held(record, run_id, owner, &refusal);
   }
-  if (code == SQLITE_OK && !refusal && events) {
-    code = record_insert_events(record, run_id, events);
+  if (code == SQLITE_OK && !refusal) {
+    code = record_insert_rows(record, run_id, rows);
   }
   if (code == SQLITE_OK && !refusal) {
     code = record_end_within(record, run_id, end->status, "interrupted", end->reason,
@@ -245,6 +246,7 @@ gboolean record_end_life(Record *record, const char *run_id, const char *owner, 
 typedef struct {
   JsonObject *approvals; /* owned */
   JsonObject *budgets;   /* requests; owned */
+  gboolean room;         /* there is room again for some that nobody has decided */
 } Waits;
 
 static void waits_clear(Waits *waits) {
@@ -285,12 +287,13 @@ static const char *cause_of(const Life *life, const Waits *waits) {
   g_autofree char *denied = ids_with(waits->budgets, "denied", "request_id");
   return strcmp(life->status, "awaiting_budget") != 0 ? "interrupted"
          : denied                                     ? "budget_denied"
+         : waits->room                                ? "budget_room"
                                                       : "budget_grant";
 }
 
 /* The table of behaviour 6.6. *ret_cause is constant. */
 static void check_resumable(const Life *life, const char *run_id, const Waits *waits,
-                            const char **ret_cause, GError **refusal) {
+                            gboolean takes, const char **ret_cause, GError **refusal) {
   if (!life_is_open(life->status)) {
     record_conflict(refusal, "Run %s is %s; only a waiting or stopped run can resume", run_id,
                     life->status);
@@ -311,16 +314,17 @@ static void check_resumable(const Life *life, const char *run_id, const Waits *w
     record_conflict(refusal, "Run %s is still waiting for approval: %s", run_id, approvals);
     return;
   }
-  if (budgets) {
+  if (budgets && takes) {
     record_conflict(refusal, "Run %s is still waiting for a budget decision: %s", run_id, budgets);
     return;
   }
   *ret_cause = cause_of(life, waits);
 }
 
-/* Under the lock, within a transaction. */
-static int examine(Record *record, const char *run_id, Life *ret_life, Waits *ret_waits,
-                   const char **ret_cause, GError **refusal) {
+/* Under the lock, within a transaction. takes: to take the run, under these limits; else only whether that is worth
+ * trying. */
+static int examine(Record *record, const char *run_id, gboolean takes, const GArray *limits,
+                   Life *ret_life, Waits *ret_waits, const char **ret_cause, GError **refusal) {
   ret_waits->approvals = json_object_new_array();
   ret_waits->budgets = json_object_new_array();
   int code = life_read(record, run_id, ret_life);
@@ -331,7 +335,10 @@ static int examine(Record *record, const char *run_id, Life *ret_life, Waits *re
     code = budget_requests_read(record, ret_life->number, TRUE, ret_waits->budgets);
   }
   if (code == SQLITE_OK) {
-    check_resumable(ret_life, run_id, ret_waits, ret_cause, refusal);
+    code = budget_requests_reconsider(record, limits, ret_waits->budgets, &ret_waits->room);
+  }
+  if (code == SQLITE_OK) {
+    check_resumable(ret_life, run_id, ret_waits, takes, ret_cause, refusal);
   }
   return code;
 }
@@ -344,7 +351,7 @@ gboolean record_can_resume(Record *record, const char *run_id, GError **error) {
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN_READ);
   if (code == SQLITE_OK) {
-    code = examine(record, run_id, &life, &waits, &cause, &refusal);
+    code = examine(record, run_id, FALSE, NULL, &life, &waits, &cause, &refusal);
     record_run_statement(record, STATEMENT_ROLLBACK);
   }
   gboolean ok = !refusal && code == SQLITE_OK;
@@ -396,14 +403,17 @@ static int move_life(Record *record, gint64 number, const char *owner, gint64 le
   return record_finish_once(statement);
 }
 
-static int take_run(Record *record, const char *run_id, const Life *life, JsonObject *approvals,
+static int take_run(Record *record, const char *run_id, const Life *life, const Waits *waits,
                     const char *owner, const char *trace_id, gint64 lease, const char *cause) {
   int code = move_run(record, life->number);
   if (code == SQLITE_OK) {
     code = move_life(record, life->number, owner, lease);
   }
   if (code == SQLITE_OK) {
-    code = approvals_expire_late(record, run_id, approvals);
+    code = approvals_expire_late(record, run_id, waits->approvals);
+  }
+  if (code == SQLITE_OK) {
+    code = budget_requests_close(record, run_id, waits->budgets);
   }
   if (code == SQLITE_OK) { /* what a process that was never told as dead has left */
     code = budgets_release(record, run_id);
@@ -420,7 +430,7 @@ static int take_run(Record *record, const char *run_id, const Life *life, JsonOb
 }
 
 gboolean record_take(Record *record, const char *run_id, const char *owner, const char *trace_id,
-                     gint64 lease_seconds, GError **error) {
+                     gint64 lease_seconds, const GArray *limits, GError **error) {
   g_autoptr(GError) refusal = NULL;
   g_auto(Waits) waits = {0};
   g_auto(Life) life = {0};
@@ -430,13 +440,13 @@ gboolean record_take(Record *record, const char *run_id, const char *owner, cons
   int code = record_run_statement(record, STATEMENT_BEGIN);
   gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
-    code = examine(record, run_id, &life, &waits, &cause, &refusal);
+    code = examine(record, run_id, TRUE, limits, &life, &waits, &cause, &refusal);
   }
   if (code == SQLITE_OK && !refusal) {
     code = record_insert_seals(record, run_id, seals);
   }
   if (code == SQLITE_OK && !refusal) {
-    code = take_run(record, run_id, &life, waits.approvals, owner, trace_id, lease_seconds, cause);
+    code = take_run(record, run_id, &life, &waits, owner, trace_id, lease_seconds, cause);
   }
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)

@@ -64,14 +64,15 @@ struct Record {
   sqlite3 *db;
   sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first needed, then kept */
   gboolean read_only;                        /* what writes fails */
-  gint64 patience;                           /* until when a lock is waited for; clock_now */
+  gint64 longest;                            /* nanoseconds that a lock is waited for */
+  gint64 patience;                           /* until when; clock_now */
   int log_pages;                             /* of the write-ahead log, as of our last commit */
   guint64 commits;                           /* of ours */
 };
 
 /* Functions that return an int return an SQLite code, SQLITE_OK when all is well. */
 
-/* "could not {what} the record {path}: {what SQLite says of the code}". Returns FALSE. */
+/* record-failure.c. "could not {what} the record {path}: {what SQLite says of the code}", or who holds it. Returns FALSE. */
 gboolean record_fail(Record *record, const char *what, int code, GError **error);
 /* NOT_FOUND "No run {id}". Returns FALSE. */
 gboolean record_no_run(const char *run_id, GError **error);
@@ -95,6 +96,10 @@ int record_settle(Record *record, int code);
  * run that is running or has the status `also` (SQLITE_NOTFOUND where there is no such);
  * termination: its termination_reason, NULL for none. */
 int record_insert_events(Record *record, const char *run_id, JsonObject *events);
+/* The same in two steps: events may be large, and are made into rows before the transaction begins, lest others wait. NULL
+ * events: none. NULL rows: one is too long. Owned. */
+GPtrArray *record_rows(JsonObject *events);
+int record_insert_rows(Record *record, const char *run_id, const GPtrArray *rows);
 int record_end_within(Record *record, const char *run_id, const char *status, const char *also,
                       const char *reason, const char *termination);
 /* In lives.c, for record_begin_life: the life of a run whose row has just been made. */

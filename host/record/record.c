@@ -20,16 +20,6 @@
 
 /* ---- What all parts use ---------------------------------------------------------------------- */
 
-gboolean record_fail(Record *record, const char *what, int code, GError **error) {
-  int base = code & 0xff;
-  int number =
-      base == SQLITE_IOERR || base == SQLITE_CANTOPEN ? sqlite3_system_errno(record->db) : 0;
-  g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD, "could not %s the record %s: %s%s%s%s",
-              what, record->path, sqlite3_errstr(code), number ? " (" : "",
-              number ? g_strerror(number) : "", number ? ")" : "");
-  return FALSE;
-}
-
 gboolean record_no_run(const char *run_id, GError **error) {
   g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_NOT_FOUND, "No run %s", run_id);
   return FALSE;
@@ -44,7 +34,7 @@ sqlite3_stmt *record_statement(Record *record, StatementId id, int *ret_code) {
       return NULL;
     }
   }
-  record->patience = clock_deadline(PATIENCE);
+  record->patience = clock_deadline(record->longest);
   return record->statements[id];
 }
 
@@ -200,6 +190,14 @@ gboolean record_append_many(Record *record, const char *run_id, JsonObject *even
 
 int record_insert_events(Record *record, const char *run_id, JsonObject *events) {
   g_autoptr(GPtrArray) rows = rows_of(events, NULL);
+  return record_insert_rows(record, run_id, rows);
+}
+
+GPtrArray *record_rows(JsonObject *events) {
+  return events ? rows_of(events, NULL) : g_ptr_array_new();
+}
+
+int record_insert_rows(Record *record, const char *run_id, const GPtrArray *rows) {
   if (!rows) {
     return SQLITE_TOOBIG;
   }
@@ -442,7 +440,7 @@ static int prepare(Record *record, GError **error) {
   sqlite3_busy_handler(record->db, wait_for_lock, record);
   /* Making a file, and its change to WAL, do not wait for each other's locks: they are tried
    * again here. */
-  record->patience = clock_deadline(PATIENCE);
+  record->patience = clock_deadline(record->longest);
   int code;
   int tries = 0;
   do {
@@ -556,6 +554,7 @@ static Record *open_record(const char *path, gboolean to_read, GError **error) {
   g_autoptr(GError) refusal = NULL;
   pthread_mutex_init(&record->lock, NULL);
   record->path = g_strdup(path);
+  record->longest = PATIENCE;
   int code = open_database(record, to_read, &refusal);
   if (code == SQLITE_OK && !record->read_only) {
     code = mark_dead(record);

@@ -54,7 +54,8 @@ JsonObject *build_budget_requests(JsonObject *events) {
     const char *type = json_get_text(event, "type");
     if (g_strcmp0(type, "budget_exhausted") == 0) {
       ask(requests, event);
-    } else if (g_strcmp0(type, "budget_granted") == 0 || g_strcmp0(type, "budget_denied") == 0) {
+    } else if (g_strcmp0(type, "budget_granted") == 0 || g_strcmp0(type, "budget_denied") == 0 ||
+               g_strcmp0(type, "budget_request_closed") == 0) {
       decide(requests, event);
     }
   }

@@ -42,8 +42,8 @@
  * sandbox_session_closed M sandbox_session_id, sandbox_ref, commands, duration_ms, lost, error
  * tool_call_completed    M outcome, error (text, {type, message} or null), rejection_reason;
  *                        P observation, result (the observation's data where missing)
- * budget_warning, budget_exhausted, budget_granted, budget_denied
- *                        M scope, meter, window, key; of a request: request_id, limit, used, needed,
+ * budget_warning, budget_exhausted, budget_granted, budget_denied,
+ * budget_request_closed  M scope, meter, window, key; of a request: request_id, limit, used, needed,
  *                        shortfall, then status, amount, approver, note: budget_requests tells them
  * run_ended              M status, reason, termination_reason. record_end writes it.
  * run_resumed            M trace_id, cause, trigger, attempt: begins a segment. record_take writes it.

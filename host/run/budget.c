@@ -9,9 +9,6 @@
 
 #define EXHAUSTED "This run stopped because the %s budget is exhausted: %s"
 
-/* A command needs this much before it begins; what it really takes is charged when it is known. */
-#define LEAST_SANDBOX_TIME MILLIONTHS
-
 static GArray *charges_new(void) {
   return g_array_new(FALSE, FALSE, sizeof(RecordCharge));
 }
@@ -118,7 +115,8 @@ static void meet(Run *run, const RecordShortage *shortage, const Call *call,
     if (journal_ask_budget(run->journal, shortage, &waiting, answered, &request, error)) {
       note_waiting(run, shown(request));
       *ret_request = shown(request);
-      g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_BUDGET_EXCEEDED, text);
+      g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_BUDGET_EXCEEDED,
+                          json_get_text(request, "message"));
     }
     return;
   }
@@ -138,7 +136,7 @@ gboolean budget_look(Call *call, GError **error) {
   RecordShortage shortage = {0};
   g_autoptr(GArray) charges = charges_new();
   metering_add(run->metering, RECORD_LOOK, BUDGET_TOOL_CALLS, MILLIONTHS, NULL, charges);
-  metering_add(run->metering, RECORD_LOOK, BUDGET_SANDBOX_SECONDS, LEAST_SANDBOX_TIME, NULL,
+  metering_add(run->metering, RECORD_LOOK, BUDGET_SANDBOX_SECONDS, METERING_SANDBOX_TIME, NULL,
                charges);
   if (budget_refuse_exhausted(run, error)) {
     return FALSE;
@@ -162,7 +160,7 @@ gboolean budget_begin(Call *call, JsonObject *take_event, GError **error) {
   g_autoptr(GError) failure = NULL;
   journal_owe(run->journal, BUDGET_SANDBOX_SECONDS, session_unpaid(call->session));
   metering_add(run->metering, RECORD_SPEND, BUDGET_TOOL_CALLS, MILLIONTHS, NULL, charges);
-  metering_add(run->metering, RECORD_HOLD, BUDGET_SANDBOX_SECONDS, LEAST_SANDBOX_TIME,
+  metering_add(run->metering, RECORD_HOLD, BUDGET_SANDBOX_SECONDS, METERING_SANDBOX_TIME,
                call->execution_id, charges);
   const JournalStep step = {.approval_ids = call->approvals,
                             .again = call->request->tool_call_id,

@@ -61,8 +61,17 @@ void metering_add(const Metering *metering, RecordChargeKind kind, BudgetMeter m
                   .pauses = limit->pauses},
         .kind = kind,
         .amount = amount,
+        .least = kind != RECORD_OWE && meter == BUDGET_SANDBOX_SECONDS ? MIN(amount, 1) : 0,
         .hold = hold,
     };
     g_array_append_val(charges, charge);
+  }
+}
+
+void metering_look(const Metering *metering, GArray *charges) {
+  static const gint64 NEEDED[BUDGET_METERS] = {
+      [BUDGET_TOOL_CALLS] = MILLIONTHS, [BUDGET_SANDBOX_SECONDS] = METERING_SANDBOX_TIME};
+  for (BudgetMeter meter = 0; meter < BUDGET_METERS; meter++) {
+    metering_add(metering, RECORD_LOOK, meter, NEEDED[meter], NULL, charges);
   }
 }

@@ -16,6 +16,21 @@ static gint64 lease_of(const Harness *harness) {
   return json_get_int(harness->config->agent_config, "run_lease_seconds", DEFAULT_LEASE_SECONDS);
 }
 
+static const char *session_of(const Harness *harness, const RunHooks *hooks) {
+  return hooks->session_id ? hooks->session_id : harness->config->session_id;
+}
+
+static const char *agent_of(const Harness *harness, const RunHooks *hooks) {
+  return hooks->agent_name ? hooks->agent_name : harness->config->agent_name;
+}
+
+/* Owned. */
+static Metering *metering_of(const Harness *harness, const char *id, const char *session_id,
+                             const char *agent_name) {
+  const MeteringKeys keys = {.run_id = id, .session_id = session_id, .agent_name = agent_name};
+  return metering_new(harness->policy ? policy_budgets(harness->policy) : NULL, &keys);
+}
+
 /* A run that is in the record already. Takes the ids. */
 static Run *run_new(const Harness *harness, Record *record, const RunHooks *hooks, char *take_id,
                     char *take_trace_id, char *take_owner) {
@@ -32,8 +47,8 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   run->hooks.request = NULL;
   run->hooks.session_id = NULL; /* borrowed for now, as the next */
   run->hooks.agent_name = NULL;
-  run->session_id = g_strdup(hooks->session_id ? hooks->session_id : harness->config->session_id);
-  run->agent_name = g_strdup(hooks->agent_name ? hooks->agent_name : harness->config->agent_name);
+  run->session_id = g_strdup(session_of(harness, hooks));
+  run->agent_name = g_strdup(agent_of(harness, hooks));
   if (hooks->cancel) {
     cancel_ref(hooks->cancel);
   }
@@ -44,9 +59,7 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   run->manifest_digest = pause_manifest_digest(harness->config);
   run->waiting = json_object_new_array();
   run->waiting_budgets = json_object_new_array();
-  const MeteringKeys keys = {
-      .run_id = run->id, .session_id = run->session_id, .agent_name = run->agent_name};
-  run->metering = metering_new(harness->policy ? policy_budgets(harness->policy) : NULL, &keys);
+  run->metering = metering_of(harness, run->id, run->session_id, run->agent_name);
   journal_set_metering(run->journal, run->metering);
   run->outputs = output_watch_new();
   if (record) {
@@ -146,6 +159,18 @@ Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GE
   return run;
 }
 
+/* Under the limits of now, which may have room for what the run waits for. */
+static gboolean take(const Harness *harness, Record *record, const RunHooks *hooks,
+                     const char *run_id, const char *owner, const char *trace_id, GError **error) {
+  Metering *metering =
+      metering_of(harness, run_id, session_of(harness, hooks), agent_of(harness, hooks));
+  g_autoptr(GArray) limits = g_array_new(FALSE, FALSE, sizeof(RecordCharge));
+  metering_look(metering, limits);
+  gboolean ok = record_take(record, run_id, owner, trace_id, lease_of(harness), limits, error);
+  metering_free(metering);
+  return ok;
+}
+
 Run *run_resume(const Harness *harness, Record *record, const char *run_id, const RunHooks *hooks,
                 GError **error) {
   if (!harness_executes(harness, error)) {
@@ -153,7 +178,7 @@ Run *run_resume(const Harness *harness, Record *record, const char *run_id, cons
   }
   g_autofree char *trace_id = id_new("trace");
   g_autofree char *owner = id_new("owner");
-  if (!record_take(record, run_id, owner, trace_id, lease_of(harness), error)) {
+  if (!take(harness, record, hooks, run_id, owner, trace_id, error)) {
     return NULL;
   }
   /* From here on the run is ours: whatever fails ends it as something that can be resumed. */

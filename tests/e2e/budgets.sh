@@ -140,6 +140,72 @@ want_in_out '"cause":"budget_denied"'
 run "$sandhost" resume "$id"
 want_err "sandhost: Run $id is failed; only a waiting or stopped run can resume"
 
+# ---- Room again: what one run was granted, a limit that was raised or a new day is there for whoever waits
+config room.json "\"application_id\": \"room\", \"application\": [$(limit tool_calls 1)]"
+run "$sandhost" exec --config room.json -q -- true
+run "$sandhost" exec --config room.json --json -- true
+waiting
+first=$id
+run "$sandhost" exec --config room.json --json -- 'echo second'
+waiting
+run "$sandhost" resume "$id"
+want_exit 123
+want_err "sandhost: Run $id is still waiting for a budget decision: $request"
+run "$sandhost" grant "$first" --approver alice --amount 5
+run "$sandhost" budgets
+want_in_out "$id waits, and the application budget for tool_calls has room again; sandhost resume $id"
+run "$sandhost" resume -q "$id"
+want_exit 0
+want_out second
+run "$sandhost" show --events --type run_resumed "$id"
+want_in_out '"cause":"budget_room"'
+run "$sandhost" show --json --whole "$id"
+want_json unneeded budget_requests 0 status
+run "$sandhost" grant "$id" --approver alice
+want_exit 125
+sql "UPDATE budget_counters SET granted = 0 WHERE key = 'room'"
+run "$sandhost" exec --config room.json --json -- 'echo third'
+waiting
+config room.json "\"application_id\": \"room\", \"application\": [$(limit tool_calls 10)]"
+run "$sandhost" resume -q "$id"
+want_exit 0
+want_out third
+config room.json "\"application_id\": \"tomorrow\", \"application\": [$(limit tool_calls 1 '"window": "day"')]"
+run "$sandhost" exec --config room.json -q -- true
+run "$sandhost" exec --config room.json --json -- 'echo fourth'
+waiting
+sql "UPDATE budget_counters SET starts = starts - 86400000000000 WHERE key = 'tomorrow'"
+run "$sandhost" resume -q "$id"
+want_exit 0
+want_out fourth
+
+# ---- Three calls at once: each is told what the request has become
+config three.json "\"request\": [$(limit tool_calls 1)]"
+run_with '{"id": 1, "command": "true"}
+{"id": 2, "command": "true"}
+{"id": 3, "command": "true"}
+' "$sandhost" session --config three.json
+want_exit 123
+python3 - "$out" <<'PY' || fail "the messages and the requests differ: $out"
+import json, sys
+told = [json.loads(line) for line in sys.argv[1].splitlines()]
+waits = [line for line in told if line.get("status") == "awaiting_budget"]
+assert waits
+for line in waits:
+    assert f", {line['budget_request']['needed']} more needed" in line["message"], line
+PY
+
+# ---- Seconds that the sandbox took to open are made up for by one grant
+config second.json "\"application_id\": \"seconds\", \"application\": [$(limit sandbox_seconds 0.001 '"window": "day"')]"
+run "$sandhost" exec --config second.json --json -- 'echo granted'
+want_exit 123
+id=$(json run_id)
+run "$sandhost" grant "$id" --approver alice
+want_exit 0
+run "$sandhost" resume -q "$id"
+want_exit 0
+want_out granted
+
 # ---- Terminate: a session ends with the call that finds no more
 config end.json "\"request\": [$(limit tool_calls 2 '"on_exhausted": "terminate", "warn_at": 0.5')]"
 run_with '{"id": 1, "command": "echo one"}
@@ -290,7 +356,7 @@ for n in $(seq 10); do wait "${pids[n]}"; done
 [ "$(sql "SELECT spent / 1000000 FROM budget_counters WHERE key = 'ten'")" = 5 ] || fail "not five are counted"
 
 # ---- Killed with a command in flight: its hold is free once the run is told as interrupted
-config time.json "\"application_id\": \"time\", \"application\": [$(limit sandbox_seconds 1.5)]"
+config time.json "\"application_id\": \"time\", \"application\": [$(limit sandbox_seconds 1)]"
 "$sandhost" exec --config time.json -- 'sleep 60' >/dev/null 2>&1 &
 host=$!
 for _ in $(seq 600); do
@@ -298,7 +364,7 @@ for _ in $(seq 600); do
   sleep 0.05
 done
 run "$sandhost" exec --config time.json --json -- true
-waiting # the other one holds a second, and another second is not there
+waiting # the other one holds all that is left
 want_json sandbox_seconds budget_request meter
 kill -KILL $host
 wait $host 2>/dev/null || true

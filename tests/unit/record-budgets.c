@@ -291,7 +291,7 @@ static void decide(Record *record, gboolean grants, gint64 amount, const char *w
 
 static void check_resume(Record *record, const char *text, const char *cause) {
   g_autoptr(GError) error = NULL;
-  gboolean ok = record_take(record, RUN, "owner_2", "trace_2", 60, &error);
+  gboolean ok = record_take(record, RUN, "owner_2", "trace_2", 60, NULL, &error);
   g_assert_cmpstr(error ? error->message : NULL, ==, text);
   if (ok) {
     g_autoptr(JsonObject) run = read_run(record, RUN);
@@ -330,6 +330,106 @@ static void test_grant_amount(Place *place, gconstpointer unused) {
   json_object_put(ask(record, 3 * MILLIONTHS));
   decide(record, TRUE, 250000, NULL);
   check_status(record, "1 0.25 0 0 1.25");
+}
+
+/* A grant makes up for what was used since the run stopped. */
+static void test_grant_late(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin(record, RUN);
+  json_object_put(ask(record, 3 * MILLIONTHS));
+  check_charge(record, 1, RECORD_OWE, 5 * MILLIONTHS, NULL, NULL);
+  decide(record, TRUE, 0, NULL);
+  check_status(record, "1 7 5 0 3");
+}
+
+/* And counts for the window that goes on by then. */
+static void test_grant_next_day(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  g_autoptr(JsonObject) request = NULL;
+  RecordShortage shortage = {0};
+  const RecordStep step = {0};
+  RecordLimit yesterday = limit_of(1);
+  yesterday.window = "day";
+  yesterday.starts = calendar_day(clock_wall()) - 24 * 3600 * CLOCK_SECOND;
+  begin(record, RUN);
+  g_free(charge_on(record, RUN, yesterday, RECORD_SPEND, 3 * MILLIONTHS, NULL, &shortage));
+  record_ask_budget(record, RUN, "owner_1", &shortage, "call_1", &step, &request, &error);
+  g_assert_no_error(error);
+  decide(record, TRUE, 4 * MILLIONTHS, NULL);
+  check_status(record, "1 4 0 0 5");
+}
+
+/* What others have granted, or a limit that was raised, is enough: nobody need decide any more. */
+static void take_with(Record *record, gint64 units, const char *text) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GArray) limits = g_array_new(FALSE, FALSE, sizeof(RecordCharge));
+  const RecordCharge look = {.limit = limit_of(units), .kind = RECORD_LOOK};
+  if (units > 0) {
+    g_array_append_val(limits, look);
+  }
+  record_take(record, RUN, "owner_2", "trace_2", 60, limits, &error);
+  g_assert_cmpstr(error ? error->message : NULL, ==, text);
+}
+
+static void check_closed(Record *record) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonObject) requests = record_budget_requests(record, RUN, TRUE, &error);
+  JsonObject *request = json_object_array_get_idx(requests, 0);
+  g_assert_cmpstr(json_get_text(request, "status"), ==, "unneeded");
+  g_assert_cmpuint(count_events(record, "budget_request_closed"), ==, 1);
+  decide(record, TRUE, 0, "Run " RUN " is not waiting for a budget decision");
+}
+
+static void test_room_again(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  begin(record, RUN);
+  g_autoptr(JsonObject) asked = ask(record, 3 * MILLIONTHS);
+  wait_for_budget(record);
+  g_autofree char *text = g_strdup_printf("Run " RUN " is still waiting for a budget decision: %s",
+                                          json_get_text(asked, "request_id"));
+  take_with(record, 2, text);
+  g_assert_cmpuint(count_events(record, "budget_request_closed"), ==, 0);
+  g_assert_true(record_can_resume(record, RUN, &error)); /* only the limits of now can tell */
+  take_with(record, 3, NULL);
+  check_closed(record);
+}
+
+/* A limit that is there no more keeps nobody waiting. */
+static void test_limit_gone(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin(record, RUN);
+  json_object_put(ask(record, 3 * MILLIONTHS));
+  wait_for_budget(record);
+  take_with(record, 0, NULL);
+  check_closed(record);
+}
+
+/* A hold takes what there is where less than all of it will do. */
+static void test_least(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  g_autoptr(GArray) charges = g_array_new(FALSE, FALSE, sizeof(RecordCharge));
+  const RecordCharge hold = {
+      .limit = limit_of(1), .kind = RECORD_HOLD, .amount = 700000, .least = 1, .hold = "hold_1"};
+  const RecordStep step = {.charges = charges};
+  RecordShortage shortage = {0};
+  begin(record, RUN);
+  g_array_append_val(charges, hold);
+  g_array_append_val(charges, hold);
+  record_step(record, RUN, "owner_1", &step, &shortage, &error);
+  g_assert_no_error(error);
+  check_status(record, "1 0 0 1 0");
+  g_assert_false(record_step(record, RUN, "owner_1", &step, &shortage, &error));
+  g_assert_cmpstr(
+      error->message, ==,
+      "The application budget for tool_calls is exhausted: 1 of 1 used, 0.7 more needed");
 }
 
 static void test_deny(Place *place, gconstpointer unused) {
@@ -502,6 +602,11 @@ int main(int argc, char **argv) {
   ADD("approval-stays", test_approval_stays);
   ADD("grant", test_grant);
   ADD("grant-amount", test_grant_amount);
+  ADD("grant-late", test_grant_late);
+  ADD("grant-next-day", test_grant_next_day);
+  ADD("room-again", test_room_again);
+  ADD("limit-gone", test_limit_gone);
+  ADD("least", test_least);
   ADD("deny", test_deny);
   ADD("ended-run", test_ended_run);
   ADD("pruned", test_pruned);

@@ -148,7 +148,7 @@ static void test_taken_over(Place *place, gconstpointer unused) {
   write_killed(place);
   g_autoptr(Record) record = open_record(place->path);
   run_sql(place->path, "UPDATE lives SET heartbeat_at = 0");
-  record_take(record, "run_1", "owner_2", "trace_2", 60, &error);
+  record_take(record, "run_1", "owner_2", "trace_2", 60, NULL, &error);
   g_assert_no_error(error);
   assert_sealed(record);
   assert_state(record, "[]");
@@ -159,7 +159,7 @@ static void test_refused_take_writes_nothing(Place *place, gconstpointer unused)
   g_autoptr(GError) error = NULL;
   write_killed(place);
   g_autoptr(Record) record = open_record(place->path);
-  g_assert_false(record_take(record, "run_1", "owner_2", "trace_2", 60, &error));
+  g_assert_false(record_take(record, "run_1", "owner_2", "trace_2", 60, NULL, &error));
   g_autoptr(JsonObject) seals = seals_in(record);
   assert_json(seals, "[]");
 }

@@ -87,7 +87,7 @@ static JsonObject *only_approval(Record *record) {
 
 static void take(Record *record, const char *owner, const char *text) {
   g_autoptr(GError) error = NULL;
-  gboolean ok = record_take(record, RUN, owner, "trace_2", 60, &error);
+  gboolean ok = record_take(record, RUN, owner, "trace_2", 60, NULL, &error);
   g_assert_cmpstr(error ? error->message : NULL, ==, text);
   g_assert_cmpint(ok, ==, text == NULL);
 }

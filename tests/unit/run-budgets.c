@@ -180,12 +180,18 @@ static void test_sandbox_time(void) {
   place_close(&place);
 }
 
-/* A limit below what a command needs to begin. */
+/* A command begins while anything is left. */
 static void test_no_sandbox_time(void) {
+  g_autoptr(GError) error = NULL;
   Place place = place_open(ONE_LIMIT("request", "sandbox_seconds", "0.9", "pause"), ALLOW, TRUE);
+  run_charge(place.run, RUN_OWE, BUDGET_SANDBOX_SECONDS, 899999, NULL, &error);
+  g_assert_no_error(error);
+  run_charge(place.run, RUN_LOOK, BUDGET_SANDBOX_SECONDS, MILLIONTHS, NULL, &error);
+  g_assert_no_error(error);
+  run_charge(place.run, RUN_OWE, BUDGET_SANDBOX_SECONDS, 1, NULL, &error);
   check_true(&place, EXECUTE_WAITING,
-             "awaiting_budget: The request budget for sandbox_seconds is exhausted: 0 of 0.9 used, "
-             "1 more needed");
+             "awaiting_budget: The request budget for sandbox_seconds is exhausted: 0.9 of 0.9 "
+             "used, 1 more needed");
   check_end(&place, "awaiting_budget", 0);
 }
 
