@@ -9,7 +9,6 @@
 #include "governance/command-tell.h"
 #include "governance/gate.h"
 #include "governance/requests.h"
-#include "run/execute.h"
 
 typedef struct {
   char *config;
@@ -117,13 +116,6 @@ static void say(const Explained *explained) {
   say_rules(explained->verdicts);
 }
 
-static void say_policy(const Policy *policy) {
-  g_autoptr(JsonObject) told = policy_subject_json(policy);
-  const char *profile = policy_profile(policy);
-  policy_say("policy: %s, %s, hash %s", profile ? profile : json_get_text(told, "name"),
-             json_get_text(told, "mode"), policy_hash(policy));
-}
-
 /* ---- For programs ------------------------------------------------------------------------------------------------ */
 
 static JsonObject *rules_json(const GPtrArray *verdicts) {
@@ -182,7 +174,7 @@ static int tell(const Policy *policy, const GPtrArray *all, gboolean json) {
     for (guint i = 0; i < all->len; i++) {
       say(g_ptr_array_index(all, i));
     }
-    say_policy(policy);
+    policy_subject_say(policy);
   }
   return effect == EFFECT_ALLOW ? 0 : effect == EFFECT_ASK ? EXIT_WAITING : EXIT_DENIED;
 }
@@ -225,6 +217,7 @@ static int explain_request(const ExplainOptions *options, const char *capability
     return cli_fail(error);
   }
   gboolean isolated = g_strcmp0(request->execution_surface, "host") != 0;
+  policy_subject_advise(&subject);
   g_autoptr(GPtrArray) all = explained_new();
   g_ptr_array_add(all, explain(subject.policy, g_steal_pointer(&request), isolated));
   return tell(subject.policy, all, options->json);
@@ -235,7 +228,7 @@ static GPtrArray *explain_exec(const Policy *policy, const Manifest *manifest, g
                                const char *const *words) {
   GPtrArray *all = explained_new();
   g_autofree char *command = command_line_join(words);
-  g_autofree char *script = execute_script(command);
+  g_autofree char *script = request_script(command);
   const char *const argv[] = {"sh", "-c", script, NULL};
   g_autoptr(GPtrArray) asked = manifest ? request_manifest(manifest) : NULL;
   g_ptr_array_add(all, explain(policy, request_execute(), isolated));
@@ -262,6 +255,7 @@ static int explain_command(const ExplainOptions *options, const char *const *wor
       return cli_fail(error);
     }
   }
+  policy_subject_advise(&subject);
   g_autoptr(GPtrArray) all =
       harness ? explain_exec(harness->policy, harness->config->manifest,
                              provider_instance_isolates(harness->instance), words)

@@ -210,6 +210,7 @@ static int test(const char *path, const char *cases_path, gboolean json) {
       !check_commands(subject.policy, cases, &error)) {
     return cli_fail(error);
   }
+  policy_subject_advise(&subject);
   Tally tally = {.json = json, .results = json_object_new_array()};
   for (guint i = 0; i < examples->len; i++) {
     try_example(&tally, g_ptr_array_index(examples, i));

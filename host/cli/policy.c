@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.c: sandhost policy, a policy looked at without running anything: explain, test and replay. */
+/* policy.c: sandhost policy, a policy looked at without running anything: show, explain, test and replay. */
 #include "cli/policy.h"
 
 #include <stdarg.h>
@@ -101,14 +101,31 @@ char *policy_effect_by(Effect effect, const char *reason_code, char **rule_ids) 
   return g_strdup_printf("%s by %s", effect_name(effect), rules);
 }
 
+void policy_subject_say(const Policy *policy) {
+  g_autoptr(JsonObject) told = policy_subject_json(policy);
+  const char *profile = policy_profile(policy);
+  policy_say("policy: %s, %s, hash %s", profile ? profile : json_get_text(told, "name"),
+             json_get_text(told, "mode"), policy_hash(policy));
+}
+
+void policy_subject_advise(const PolicySubject *subject) {
+  g_autoptr(JsonObject) advice = policy_advice(subject->policy);
+  for (gsize i = 0; i < json_object_array_length(advice); i++) {
+    JsonObject *one = json_object_array_get_idx(advice, i);
+    cli_complain("warning: %s: %s", json_get_text(one, "code"), json_get_text(one, "message"));
+  }
+}
+
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
 static const char HELP[] =
-    "Usage: sandhost policy explain [--config F] CAPABILITY [OPTIONS]\n"
+    "Usage: sandhost policy show [--config F | --profile P]\n"
+    "       sandhost policy explain [--config F] CAPABILITY [OPTIONS]\n"
     "       sandhost policy explain [--config F] -- COMMAND [ARG ...]\n"
     "       sandhost policy test FILE [--cases CASES.json]\n"
     "       sandhost policy replay [--config F] [RUN ...]\n\n"
-    "Looks at a policy without running anything: why it decides as it does, whether it decides as "
+    "Looks at a policy without running anything: which rules it has, why it decides as it does, "
+    "whether it decides as "
     "it\n"
     "should, and what it would have made of the runs on record.\n\n"
     "sandhost policy explain --help, and so on, tells the options; sandhost-policy(1) the rest.";
@@ -119,6 +136,7 @@ int cli_policy(int argc, char **argv) {
     const char *whole;
     int (*run)(int argc, char **argv);
   } COMMANDS[] = {
+      {"show", "policy show", cli_policy_show},
       {"explain", "policy explain", cli_policy_explain},
       {"test", "policy test", cli_policy_test},
       {"replay", "policy replay", cli_policy_replay},
@@ -134,6 +152,7 @@ int cli_policy(int argc, char **argv) {
     recorded_print(HELP);
     return 0;
   }
-  cli_complain("usage: sandhost policy explain|test|replay; sandhost policy --help tells more");
+  cli_complain(
+      "usage: sandhost policy show|explain|test|replay; sandhost policy --help tells more");
   return EXIT_USAGE;
 }

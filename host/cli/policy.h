@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 
+int cli_policy_show(int argc, char **argv);
 int cli_policy_explain(int argc, char **argv);
 int cli_policy_test(int argc, char **argv);
 int cli_policy_replay(int argc, char **argv);
@@ -25,6 +26,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PolicySubject, policy_subject_clear)
 
 /* {name, mode, profile, policy_id, hash}. Returns owned. */
 JsonObject *policy_subject_json(const Policy *policy);
+
+/* "policy: NAME, MODE, hash HASH" on stdout. */
+void policy_subject_say(const Policy *policy);
+/* What its author hardly means, on stderr. */
+void policy_subject_advise(const PolicySubject *subject);
 
 /* One line on stdout, without control characters: rules and records are other people's texts. */
 void policy_say(const char *format, ...) G_GNUC_PRINTF(1, 2);

@@ -37,31 +37,46 @@ static gboolean is_within(char **first, char **second) {
   return TRUE;
 }
 
-static gboolean target_covers(const PolicyRule *wide, const PolicyRule *narrow) {
-  return pattern_covers(&wide->path, &narrow->path) &&
-         pattern_covers(&wide->target_host, &narrow->target_host) &&
-         pattern_covers(&wide->resource, &narrow->resource) &&
-         pattern_covers(&wide->tool_name, &narrow->tool_name) &&
-         pattern_covers(&wide->target_mcp_server, &narrow->target_mcp_server);
-}
-
-static gboolean conditions_cover(const PolicyRule *wide, const PolicyRule *narrow) {
+const char *policy_rule_wider_in(const PolicyRule *wide, const PolicyRule *narrow) {
   gboolean risks = !wide->risks || (narrow->risks && !(narrow->risks & ~wide->risks));
   /* Of an ask's classes one is enough to match. */
   gboolean classes =
       !wide->data_classes || (narrow->effect == EFFECT_ALLOW && narrow->data_classes &&
                               is_within(narrow->data_classes, wide->data_classes));
-  return risks && classes && text_covers(wide->provider, narrow->provider) &&
-         text_covers(wide->execution_surface, narrow->execution_surface) &&
-         text_covers(wide->mcp_server, narrow->mcp_server) &&
-         text_covers(wide->method, narrow->method) && pattern_covers(&wide->host, &narrow->host) &&
-         is_within(wide->exclude_surfaces, narrow->exclude_surfaces) &&
-         is_within(wide->exclude_capabilities, narrow->exclude_capabilities);
+  const struct {
+    const char *part;
+    gboolean covered;
+  } PARTS[] = {
+      {"capability", pattern_covers(&wide->capability, &narrow->capability)},
+      {"target.path", pattern_covers(&wide->path, &narrow->path)},
+      {"target.host", pattern_covers(&wide->target_host, &narrow->target_host)},
+      {"target.resource", pattern_covers(&wide->resource, &narrow->resource)},
+      {"target.tool_name", pattern_covers(&wide->tool_name, &narrow->tool_name)},
+      {"target.mcp_server", pattern_covers(&wide->target_mcp_server, &narrow->target_mcp_server)},
+      {"conditions.risk_level", risks},
+      {"conditions.data_classes", classes},
+      {"conditions.provider", text_covers(wide->provider, narrow->provider)},
+      {"conditions.execution_surface",
+       text_covers(wide->execution_surface, narrow->execution_surface)},
+      {"conditions.mcp_server", text_covers(wide->mcp_server, narrow->mcp_server)},
+      {"conditions.method", text_covers(wide->method, narrow->method)},
+      {"conditions.host", pattern_covers(&wide->host, &narrow->host)},
+      {"conditions.exclude_execution_surface",
+       is_within(wide->exclude_surfaces, narrow->exclude_surfaces)},
+      {"conditions.exclude_capability",
+       is_within(wide->exclude_capabilities, narrow->exclude_capabilities)},
+      {"command", !wide->command},
+      {"constraints.sandbox_required", !wide->sandbox_required || narrow->sandbox_required},
+      {"constraints.strict_telemetry", !wide->strict_telemetry || narrow->strict_telemetry},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS(PARTS); i++) {
+    if (!PARTS[i].covered) {
+      return PARTS[i].part;
+    }
+  }
+  return NULL;
 }
 
 gboolean policy_rule_covers(const PolicyRule *wide, const PolicyRule *narrow) {
-  return pattern_covers(&wide->capability, &narrow->capability) && target_covers(wide, narrow) &&
-         conditions_cover(wide, narrow) && !wide->command &&
-         (!wide->sandbox_required || narrow->sandbox_required) &&
-         (!wide->strict_telemetry || narrow->strict_telemetry);
+  return policy_rule_wider_in(wide, narrow) == NULL;
 }

@@ -35,10 +35,25 @@ static gboolean is_covered(const GPtrArray *wide, const PolicyRule *rule) {
   return FALSE;
 }
 
-static gboolean refuse_rule(GError **error, const PolicyRule *rule) {
+/* Where the rule goes beyond those that allow the same capability, for who has to mend it. Owned. */
+static char *why_wider(const GPtrArray *wide, const PolicyRule *rule) {
+  for (guint i = 0; i < wide->len; i++) {
+    const PolicyRule *other = g_ptr_array_index(wide, i);
+    const char *part = policy_rule_wider_in(other, rule);
+    if (part && strcmp(part, "capability") != 0) {
+      return g_strdup_printf("its %s is wider than that of %s", part, other->rule_id);
+    }
+  }
+  return g_strdup_printf("no rule of the profile allows all of %s", rule->capability.glob);
+}
+
+static gboolean refuse_rule(GError **error, const Policy *profile, const GPtrArray *wide,
+                            const PolicyRule *rule) {
+  g_autofree char *why = why_wider(wide, rule);
   g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
-              "Auto-discovered policy %s rule broadens the default baseline: %s",
-              effect_name(rule->effect), rule->rule_id);
+              "Auto-discovered policy %s rule broadens the default baseline: %s (%s; sandhost "
+              "policy show --profile %s prints its rules)",
+              effect_name(rule->effect), rule->rule_id, why, policy_profile(profile));
   return FALSE;
 }
 
@@ -47,7 +62,7 @@ static gboolean check_allowed(const Policy *profile, const Policy *found, GError
   for (guint i = 0; i < rules->len; i++) {
     const PolicyRule *rule = g_ptr_array_index(rules, i);
     if (!is_covered(profile->rules[EFFECT_ALLOW], rule)) {
-      return refuse_rule(error, rule);
+      return refuse_rule(error, profile, profile->rules[EFFECT_ALLOW], rule);
     }
   }
   return TRUE;
@@ -60,7 +75,7 @@ static gboolean check_asked(const Policy *profile, const Policy *found, GError *
   for (guint i = own->len; profile->mode == MODE_STRICT && i < rules->len; i++) {
     const PolicyRule *rule = g_ptr_array_index(rules, i);
     if (!is_covered(own, rule) && !is_covered(profile->rules[EFFECT_ALLOW], rule)) {
-      return refuse_rule(error, rule);
+      return refuse_rule(error, profile, profile->rules[EFFECT_ALLOW], rule);
     }
   }
   return TRUE;

@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "base/repr.h"
 #include "config/check.h"
+#include "governance/capabilities.h"
 #include "governance/policy-private.h"
 
 #define MOST_EXPIRES_SECONDS G_GINT64_CONSTANT(3153600000) /* a hundred years */
@@ -31,11 +32,6 @@ static const char *const CONSTRAINT_KEYS[] = {"approval_expires_seconds", "audit
 static const char *const POLICY_KEYS[] = {"budget", "budgets",   "metadata", "mode",
                                           "name",   "policy_id", "profile",  "provenance",
                                           "rules",  "version",   NULL};
-const char *const POLICY_SURFACES[] = {
-    "artifact", "background", "code",   "filesystem",    "host",  "mcp",      "memory",
-    "network",  "sandbox",    "secret", "secret_broker", "serve", "subagent", "telemetry",
-    "tool",     "workspace",  NULL};
-
 static const char *const MODES[] = {
     [MODE_PERMISSIVE] = "permissive", [MODE_INTERACTIVE] = "interactive", [MODE_STRICT] = "strict"};
 
@@ -189,11 +185,11 @@ static gboolean read_risks(PolicyRule *rule, JsonObject *conditions, GError **er
 
 static gboolean check_surface(const PolicyRule *rule, const char *key, const char *surface,
                               GError **error) {
-  if (!surface || g_strv_contains(POLICY_SURFACES, surface)) {
+  if (!surface || g_strv_contains(CAPABILITY_SURFACES, surface)) {
     return TRUE;
   }
   g_autofree char *shown = repr_text(surface);
-  g_autofree char *known = check_join(POLICY_SURFACES, ", ");
+  g_autofree char *known = check_join(CAPABILITY_SURFACES, ", ");
   return refuse(error, "rule %s: conditions.%s: %s is no execution surface. Surfaces: %s",
                 rule->rule_id, key, shown, known);
 }

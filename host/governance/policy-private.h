@@ -86,6 +86,8 @@ void policy_file_refuse(const char *path, const GError *failure, GError **error)
 
 /* Whether one rule, which allows or asks, matches nothing that another one does not, constraints included. */
 gboolean policy_rule_covers(const PolicyRule *wide, const PolicyRule *narrow);
+/* The first part of narrow in which it is wider ("conditions.method", ...); NULL: it is covered. Constant. */
+const char *policy_rule_wider_in(const PolicyRule *wide, const PolicyRule *narrow);
 
 /* policy-budget.c: reads budget and budgets of a policy object. */
 gboolean policy_read_budgets(Policy *policy, JsonObject *source, GError **error);

@@ -139,6 +139,10 @@ typedef struct {
  * Returns an owned array of PolicyVerdict *, which frees them. */
 GPtrArray *policy_explain(const Policy *policy, const PolicyRequest *request);
 
+/* [{code, message}]: what the policy says and its author hardly means. "unknown_capability": a rule about none that is
+ * known; "target_never_matches"; "command_wrappers": rules about commands that allowed programs go round. Returns owned. */
+JsonObject *policy_advice(const Policy *policy);
+
 /* Whether a rule about commands could decide the request, and nobody read what it runs: then
  * policy_decide takes it for a command that cannot be read. */
 gboolean policy_lacks_command(const Policy *policy, const PolicyRequest *request);

@@ -3,7 +3,9 @@
  * that a policy is tried with what it will meet. */
 #include <string.h>
 
+#include "base/repr.h"
 #include "config/check.h"
+#include "governance/capabilities.h"
 #include "governance/requests.h"
 
 static const char *const KEYS[] = {
@@ -84,7 +86,8 @@ static PolicyRequest *usual(const char *capability) {
 
 /* process.exec, with or without what it runs. Owned. */
 static PolicyRequest *usual_command(const char *script, gboolean isolated) {
-  const char *const argv[] = {"sh", "-c", script ? script : "", NULL};
+  g_autofree char *line = request_script(script ? script : "");
+  const char *const argv[] = {"sh", "-c", line, NULL};
   PolicyRequest *request = request_command(argv, isolated);
   if (!script) {
     g_clear_pointer(&request->command, command_line_free);
@@ -127,6 +130,27 @@ static gboolean read_target(PolicyRequest *request, JsonObject *object, const ch
   return TRUE;
 }
 
+/* A misspelt name would prove nothing, whatever is made of it. */
+static gboolean check_capability(const char *capability, const char *where, GError **error) {
+  if (capability[strcspn(capability, "*?[")] || capability_is_known(capability, NULL)) {
+    return TRUE;
+  }
+  g_autofree char *shown = repr_text(capability);
+  const char *near = capability_near(capability);
+  return check_refuse(error, "%s.capability: %s is no known capability%s%s%s", where, shown,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static gboolean check_surface(const char *surface, const char *where, GError **error) {
+  if (!surface || g_strv_contains(CAPABILITY_SURFACES, surface)) {
+    return TRUE;
+  }
+  g_autofree char *shown = repr_text(surface);
+  g_autofree char *known = check_join(CAPABILITY_SURFACES, ", ");
+  return check_refuse(error, "%s.surface: %s is no execution surface. Surfaces: %s", where, shown,
+                      known);
+}
+
 static gboolean read_rest(PolicyRequest *request, JsonObject *object, const char *where,
                           GError **error) {
   gboolean whole = g_strcmp0(request->target_host, "*") == 0 &&
@@ -134,8 +158,8 @@ static gboolean read_rest(PolicyRequest *request, JsonObject *object, const char
   request->risk = whole ? RISK_HIGH : request->risk;
   request->mcp_server = g_strdup(request->target_mcp_server);
   return check_text(object, where, "provider", &request->provider, error) &&
-         check_choice(object, where, "surface", POLICY_SURFACES, &request->execution_surface,
-                      error) &&
+         check_text(object, where, "surface", &request->execution_surface, error) &&
+         check_surface(request->execution_surface, where, error) &&
          check_text(object, where, "method", &request->method, error) &&
          check_strv(object, where, "data_classes", &request->data_classes, error) &&
          read_risk(request, object, where, error);
@@ -160,7 +184,8 @@ PolicyRequest *request_told(JsonObject *object, const char *where, GError **erro
   }
   gboolean isolated = g_strcmp0(json_get_text(object, "surface"), "host") != 0;
   g_autoptr(PolicyRequest) request = runs ? usual_command(script, isolated) : usual(capability);
-  return read_target(request, object, where, error) && read_rest(request, object, where, error)
+  return read_target(request, object, where, error) && read_rest(request, object, where, error) &&
+                 (!capability || check_capability(capability, where, error))
              ? g_steal_pointer(&request)
              : NULL;
 }

@@ -18,6 +18,10 @@ PolicyRequest *request_execute(void) {
   return request;
 }
 
+char *request_script(const char *command) {
+  return g_strconcat(*command == '-' || *command == '+' ? " " : "", command, NULL);
+}
+
 PolicyRequest *request_command(const char *const *argv, gboolean isolated) {
   PolicyRequest *request = policy_request_new("process.exec", RISK_HIGH);
   request->provider = g_strdup(isolated ? "sandbox" : "local");

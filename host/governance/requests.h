@@ -14,6 +14,10 @@ PolicyRequest *request_execute(void);
  * {name, argc, digest, programs, opaque} without arguments (digest: SHA-256 of the JSON array of argv). */
 PolicyRequest *request_command(const char *const *argv, gboolean isolated);
 
+/* The command's text as sh is given it: sh would take one that begins with - or + for its own options; a space before it
+ * changes nothing else. Owned. */
+char *request_script(const char *command);
+
 /* Everything that the manifest asks for, in the order of its fields; an empty array when it asks for
  * nothing. */
 GPtrArray *request_manifest(const Manifest *manifest);

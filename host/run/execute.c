@@ -313,11 +313,6 @@ static JsonObject *args_of(const ExecuteCall *request) {
   return args;
 }
 
-/* sh would take a command that begins with - or + for its own options; a space before it changes nothing else. */
-char *execute_script(const char *command) {
-  return g_strconcat(*command == '-' || *command == '+' ? " " : "", command, NULL);
-}
-
 static void free_json(void *value) {
   json_object_put(value);
 }
@@ -332,7 +327,7 @@ static void call_init(Call *call, Run *run, const ExecuteCall *request) {
       .approvals = g_ptr_array_new_with_free_func(g_free),
       .answered = g_ptr_array_new_with_free_func(free_json),
       .execution_id = id_new("exec"),
-      .script = execute_script(request->command),
+      .script = request_script(request->command),
       .args = args_of(request),
       .limit = CLAMP(request->timeout ? request->timeout : EXECUTE_DEFAULT_TIMEOUT, 1, most),
       .files_denied = json_object_new_array(),

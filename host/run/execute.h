@@ -75,9 +75,6 @@ void execute_unknown(Run *run, const char *tool_call_id, JsonObject *arguments,
 void execute_withheld(Run *run, const char *tool_call_id, JsonObject *arguments,
                       const char *message, ExecuteOutcome *ret_outcome);
 
-/* What sh runs for a command: {"sh", "-c", script}. Returns owned. */
-char *execute_script(const char *command);
-
 /* Sends a signal to a command that runs. */
 gboolean execute_signal(Run *run, guint64 execution, int signal_number, GError **error);
 

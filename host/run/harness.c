@@ -142,7 +142,8 @@ static void warn(JsonObject *warnings, const char *code, const char *message) {
   json_object_array_add(warnings, warning);
 }
 
-JsonObject *harness_warnings(const Harness *harness) {
+/* What weakens every run. Owned. */
+static JsonObject *security_warnings(const Harness *harness) {
   JsonObject *warnings = json_object_new_array();
   if (!harness->config->governed && harness->config->provider &&
       g_strcmp0(harness->config->provider, "none") != 0) {
@@ -160,6 +161,15 @@ JsonObject *harness_warnings(const Harness *harness) {
   if (harness->instance && !provider_instance_isolates(harness->instance)) {
     warn(warnings, "host_execution_not_contained",
          "Commands run directly on this machine, not in a sandbox.");
+  }
+  return warnings;
+}
+
+JsonObject *harness_warnings(const Harness *harness) {
+  JsonObject *warnings = security_warnings(harness);
+  g_autoptr(JsonObject) advice = harness->policy ? policy_advice(harness->policy) : NULL;
+  for (gsize i = 0; advice && i < json_object_array_length(advice); i++) {
+    json_object_array_add(warnings, json_object_get(json_object_array_get_idx(advice, i)));
   }
   return warnings;
 }
@@ -187,6 +197,6 @@ JsonObject *harness_header(const Harness *harness) {
   json_add_int(limits, "tool_call_timeout", harness->config->tool_call_timeout);
   json_add_take(header, "limits", limits);
   json_add_take(header, "privacy", privacy_config_json(&harness->config->privacy));
-  json_add_take(header, "security_warnings", harness_warnings(harness));
+  json_add_take(header, "security_warnings", security_warnings(harness));
   return header;
 }

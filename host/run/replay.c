@@ -73,7 +73,7 @@ static void find_command(const Replay *replay, Replayed *replayed) {
   if (!digest || !text) {
     return;
   }
-  g_autofree char *script = execute_script(text);
+  g_autofree char *script = request_script(text);
   const char *const argv[] = {"sh", "-c", script, NULL};
   g_autoptr(PolicyRequest) read = request_command(argv, TRUE);
   if (g_strcmp0(json_get_text(json_get(read->metadata, "command"), "digest"), digest) == 0) {

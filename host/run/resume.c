@@ -34,7 +34,7 @@ static void put_edit(void *user, JsonObject *approval) {
 
 /* The digest that the gate will find when it asks about the edited command. Owned. */
 static char *argv_digest_of(const char *command) {
-  g_autofree char *script = execute_script(command);
+  g_autofree char *script = request_script(command);
   const char *const argv[] = {"sh", "-c", script, NULL};
   g_autoptr(PolicyRequest) request = request_command(argv, TRUE);
   return g_strdup(json_get_text(json_get(request->metadata, "command"), "digest"));

@@ -11,7 +11,7 @@ refuse() { # TEXT
   want_exit 2
   want_out ''
   want_err "sandhost: $1"
-  run "$sandhost" policy explain --config agent.json x.y
+  run "$sandhost" policy explain --config agent.json memory.x
   want_exit 2
   want_err "sandhost: $1"
 }
@@ -56,7 +56,7 @@ ln -s etc/p.json omnicoreagent.policy.json
 refuse "Auto-discovered policy file must not be a symlink: $PWD/omnicoreagent.policy.json"
 rm omnicoreagent.policy.json
 printf '{"rules": {"allow": [{"rule_id": "anywhere", "capability": "process.exec"}]}}' >omnicoreagent.policy.json
-refuse 'Auto-discovered policy allow rule broadens the default baseline: anywhere'
+refuse 'Auto-discovered policy allow rule broadens the default baseline: anywhere (its conditions.execution_surface is wider than that of allow_sandboxed_execution; sandhost policy show --profile interactive-dev prints its rules)'
 cat >omnicoreagent.policy.json <<'JSON'
 {"rules": {"deny": [{"rule_id": "no_rm", "capability": "process.exec", "command": {"program": "rm"}, "reason": "Not in this project."}]}}
 JSON

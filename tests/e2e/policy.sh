@@ -31,7 +31,7 @@ same_as_exec() { # EXIT CONFIG COMMAND: explained as it is decided and recorded
   run "$sandhost" policy explain --config "$2" --json -- "$3"
   want_exit "$1"
   hash=$(json policy hash)
-  [ "$hash" = "$("$sandhost" policy explain -c "$2" --json x.y | python3 -c 'import json, sys; print(json.load(sys.stdin)["policy"]["hash"])')" ] ||
+  [ "$hash" = "$("$sandhost" policy explain -c "$2" --json memory.x | python3 -c 'import json, sys; print(json.load(sys.stdin)["policy"]["hash"])')" ] ||
     fail "the hash"
   before=$(explained)
   run "$sandhost" exec -q --config "$2" -- "$3"
@@ -130,6 +130,16 @@ for line in 'git status && git log:0' 'git push:123' 'git status; rm x:126' 'git
   run "$sandhost" policy explain --config rules.json process.exec --command "${line%:*}"
   want_exit "${line##*:}"
 done
+# sh is not given a line that it would take for its options.
+for line in '-- ; rm x' '+x; rm x' '-c rm; rm x'; do
+  run "$sandhost" policy explain --config rules.json -- "$line"
+  want_exit 126
+  run "$sandhost" policy explain --config rules.json process.exec "--command=$line"
+  want_exit 126
+  echo "[{\"command\": \"$line\", \"expect\": \"deny\", \"rule\": \"no_rm\"}]" >line.json
+  run "$sandhost" policy test rules.json --cases line.json
+  want_exit 0
+done
 run "$sandhost" policy explain --config rules.json -- 'git log > f'
 want_in_out "process.exec 'sh': ask (command_opaque)"
 want_in_out "The command rules cannot read this command (a redirect), so it is not run without a person's approval."
@@ -180,7 +190,7 @@ run "$sandhost" policy test wrong.json
 want_exit 1
 want_in_out "FAILED: rule no_rm matches 'rm', listed as not_match"
 want_in_out '6 passed, 1 failed'
-run "$sandhost" policy explain --config wrong.json x.y
+run "$sandhost" policy explain --config wrong.json memory.x
 want_exit 2
 want_err "sandhost: Invalid policy file: wrong.json (rule no_rm matches 'rm', listed as not_match)"
 run "$sandhost" policy test strict.json
@@ -203,9 +213,52 @@ bad_case '[{"command": "ls", "expct": "ask", "expect": "ask"}]' \
   'bad.json: cases[0] has unknown keys: expct. Allowed keys: capability, command, data_classes, host, mcp_server, method, path, provider, resource, risk, surface, tool_name'
 bad_case '[{"capability": "process.exec", "expect": "ask"}]' \
   "case 1: process.exec 'sh': the policy has rules about what a command runs; the case needs a command"
+bad_case '[{"capability": "proces.exec", "expect": "ask"}]' \
+  "bad.json: cases[0].capability: 'proces.exec' is no known capability; did you mean 'process.exec'?"
+bad_case '[{"command": "ls", "surface": "moon", "expect": "ask"}]' \
+  "bad.json: cases[0].surface: 'moon' is no execution surface. Surfaces: artifact, background, code, filesystem, host, mcp, memory, network, sandbox, secret, secret_broker, serve, subagent, telemetry, tool, workspace"
 run "$sandhost" policy test rules.json --cases none.json
 want_exit 2
 want_in_err none.json
+
+# ---- show: the rules in force; and what their author hardly means
+run "$sandhost" policy show --config rules.json
+want_exit 0
+want_err ''
+want_in_out 'policy: by command, interactive, hash '
+want_in_out '
+  deny no_rm: process.exec
+    command.program: rm
+    reason: Nothing is removed here.
+  ask push: process.exec
+    command.prefix: git, push
+  allow look: process.exec
+    command.prefix: git, one of (status, log)
+  allow use: sandbox.*
+  no rule matches: ask'
+run "$sandhost" policy show --profile strict-production
+want_in_out '
+  allow allow_governance_telemetry: telemetry.governance.*
+  no rule matches: deny'
+run "$sandhost" policy show --profile permissive-dev --json
+want_json deny_raw_secret_read rules deny 1 rule_id
+run "$sandhost" policy show --profile loose
+want_exit 2
+run "$sandhost" policy show --profile strict-production --config rules.json
+want_exit 2
+cat >loose.json <<'JSON'
+{"mode": "permissive", "rules": {"deny": [{"rule_id": "no_rm", "capability": "process.exec", "command": {"program": "rm"}},
+  {"rule_id": "typo", "capability": "Process.Exec"}]}}
+JSON
+config warned.json "$(cat loose.json)"
+for words in 'policy show --config loose.json' 'policy test loose.json' 'check warned.json' \
+  'policy explain --config loose.json sandbox.execute'; do
+  run "$sandhost" $words
+  want_exit 0
+  want_in_err "sandhost: warning: unknown_capability: rule typo: capability 'Process.Exec' matches no known capability; did you mean 'process.exec'?"
+  want_in_err 'sandhost: warning: command_wrappers: '
+  want_in_err 'this policy allows programs that run others (env, timeout, nice, '
+done
 
 # ---- replay: the runs above, in their order
 run "$sandhost" policy replay --config strict.json "$network"
@@ -277,8 +330,8 @@ usage() { # TEXT ARGUMENT...
   want_out ''
   want_err "sandhost: $text"
 }
-usage 'usage: sandhost policy explain|test|replay; sandhost policy --help tells more'
-usage 'usage: sandhost policy explain|test|replay; sandhost policy --help tells more' explode
+usage 'usage: sandhost policy show|explain|test|replay; sandhost policy --help tells more'
+usage 'usage: sandhost policy show|explain|test|replay; sandhost policy --help tells more' explode
 usage 'nothing to explain; usage: sandhost policy explain [OPTIONS] CAPABILITY, or -- COMMAND [ARG ...]' explain
 usage 'nothing to explain; usage: sandhost policy explain [OPTIONS] CAPABILITY, or -- COMMAND [ARG ...]' explain --
 usage "policy explain takes one capability, got 'y' too" explain x y

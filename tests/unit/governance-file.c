@@ -391,24 +391,37 @@ static void test_discovered_allow_replaces(Project *project, gconstpointer data)
 /* Whole rules are compared, not capabilities alone. */
 static void test_discovered_broadens(Project *project, gconstpointer data) {
   (void)data;
-  static const char *const RULES[] = {
-      "\"capability\": \"process.exec\"",
-      "\"capability\": \"process.exec\", \"conditions\": {\"execution_surface\": \"host\"}",
-      "\"capability\": \"process.exec\", \"conditions\": {\"execution_surface\": \"sandbox\"}",
-      "\"capability\": \"process.exec\", \"constraints\": {\"sandbox_required\": true}",
-      "\"capability\": \"*\"",
-      "\"capability\": \"sandbox*\"",
-      "\"capability\": \"sandbox?execute\"",
-      "\"capability\": \"[s]andbox.execute\"",
-      "\"capability\": \"network.http.get\"",
+  static const char SURFACE[] =
+      "its conditions.execution_surface is wider than that of allow_sandboxed_execution";
+  static const struct {
+    const char *rule;
+    const char *why;
+  } RULES[] = {
+      {"\"capability\": \"process.exec\"", SURFACE},
+      {"\"capability\": \"process.exec\", \"conditions\": {\"execution_surface\": \"host\"}",
+       SURFACE},
+      {"\"capability\": \"process.exec\", \"conditions\": {\"execution_surface\": \"sandbox\"}",
+       "its constraints.sandbox_required is wider than that of allow_sandboxed_execution"},
+      {"\"capability\": \"process.exec\", \"constraints\": {\"sandbox_required\": true}", SURFACE},
+      {"\"capability\": \"*\"", "no rule of the profile allows all of *"},
+      {"\"capability\": \"sandbox*\"", "no rule of the profile allows all of sandbox*"},
+      {"\"capability\": \"sandbox?execute\"",
+       "no rule of the profile allows all of sandbox?execute"},
+      {"\"capability\": \"[s]andbox.execute\"",
+       "no rule of the profile allows all of [s]andbox.execute"},
+      {"\"capability\": \"network.http.get\"",
+       "no rule of the profile allows all of network.http.get"},
   };
   for (gsize i = 0; i < G_N_ELEMENTS(RULES); i++) {
     g_autofree char *text =
-        g_strdup_printf("{\"rules\": {\"allow\": [{\"rule_id\": \"wide\", %s}]}}", RULES[i]);
+        g_strdup_printf("{\"rules\": {\"allow\": [{\"rule_id\": \"wide\", %s}]}}", RULES[i].rule);
     g_autofree char *path = write_file(project, NAME, text);
-    g_test_message("%s", RULES[i]);
-    discovery_refused(project, "interactive-dev", path, NULL,
-                      "Auto-discovered policy allow rule broadens the default baseline: wide");
+    g_autofree char *wanted = g_strdup_printf(
+        "Auto-discovered policy allow rule broadens the default baseline: wide (%s; "
+        "sandhost policy show --profile interactive-dev prints its rules)",
+        RULES[i].why);
+    g_test_message("%s", RULES[i].rule);
+    discovery_refused(project, "interactive-dev", path, NULL, wanted);
   }
 }
 
@@ -418,7 +431,9 @@ static void test_strict_profile_covers_nothing_else(Project *project, gconstpoin
       project, NAME,
       "{\"rules\": {\"allow\": [{\"rule_id\": \"use\", \"capability\": \"sandbox.execute\"}]}}");
   discovery_refused(project, "strict-production", path, NULL,
-                    "Auto-discovered policy allow rule broadens the default baseline: use");
+                    "Auto-discovered policy allow rule broadens the default baseline: use (no rule "
+                    "of the profile allows all of sandbox.execute; sandhost policy show --profile "
+                    "strict-production prints its rules)");
 }
 
 /* Where nothing is allowed that no rule names, asking about it is more: a person, or --yes, may say yes. */

@@ -179,7 +179,7 @@ static void test_told_risks(void) {
       {"{'capability': 'secret.read'}", RISK_CRITICAL},
       {"{'capability': 'package.install'}", RISK_HIGH},
       {"{'capability': 'network.http.post'}", RISK_MEDIUM},
-      {"{'capability': 'something.else'}", RISK_LOW},
+      {"{'capability': 'memory.something'}", RISK_LOW},
       {"{'capability': 'process.exec'}", RISK_HIGH},
   };
   for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
@@ -244,6 +244,13 @@ static void test_told_wrongly(void) {
        "request.risk must be one of: low, medium, high, critical, got 'severe'"},
       {"{'capability': 'x', 'data_classes': 'a'}",
        "request.data_classes must be a list of strings"},
+      {"{'capability': 'proces.exec'}",
+       "request.capability: 'proces.exec' is no known capability; did you mean 'process.exec'?"},
+      {"{'capability': 'x'}", "request.capability: 'x' is no known capability"},
+      {"{'capability': 'process.exec', 'surface': 'moon'}",
+       "request.surface: 'moon' is no execution surface. Surfaces: artifact, background, code, "
+       "filesystem, host, mcp, memory, network, sandbox, secret, secret_broker, serve, subagent, "
+       "telemetry, tool, workspace"},
       {"{'capability': 'sandbox.execute', 'command': 'ls'}",
        "request.command goes with process.exec, not with sandbox.execute"},
   };

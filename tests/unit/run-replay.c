@@ -65,7 +65,7 @@ static void tell_asked(Story *story, const char *call, const Policy *policy,
 }
 
 static PolicyRequest *command_of(const char *command) {
-  g_autofree char *script = execute_script(command);
+  g_autofree char *script = request_script(command);
   const char *const argv[] = {"sh", "-c", script, NULL};
   return request_command(argv, TRUE);
 }
