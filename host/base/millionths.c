@@ -8,6 +8,8 @@
 /* Units; a million times that is still a gint64. */
 #define MOST 9000000000000.0
 #define DIGITS 6
+#define WHOLE 13 /* digits of the most */
+#define LARGE 1e12
 
 gboolean millionths_read(JsonObject *number, gint64 *ret_amount) {
   if (!json_object_is_type(number, json_type_int) &&
@@ -24,17 +26,26 @@ gboolean millionths_read(JsonObject *number, gint64 *ret_amount) {
   return TRUE;
 }
 
+gboolean millionths_is_exact(JsonObject *number) {
+  double value = json_object_get_double(number) * (double)MILLIONTHS;
+  /* Larger ones have no digits left there that a double could tell apart. */
+  if (json_object_is_type(number, json_type_int) || fabs(value) > LARGE) {
+    return TRUE;
+  }
+  return fabs(value - (double)(gint64)(value + (value < 0 ? -0.5 : 0.5))) < 0.001;
+}
+
 gboolean millionths_parse(const char *text, gint64 *ret_amount) {
   const char *point = strchr(text, '.');
   gsize whole = point ? (gsize)(point - text) : strlen(text);
   gsize behind = point ? strlen(point + 1) : 0;
-  if (whole == 0 || whole > 12 || behind > DIGITS || (point && behind == 0)) {
+  if (whole == 0 || whole > WHOLE || behind > DIGITS || (point && behind == 0)) {
     return FALSE;
   }
   g_autofree char *digits = g_strdup_printf("%.*s%s%.*s", (int)whole, text, point ? point + 1 : "",
                                             (int)(DIGITS - behind), "000000");
   return digits[strspn(digits, "0123456789")] == '\0' &&
-         g_ascii_string_to_signed(digits, 10, 0, G_MAXINT64, ret_amount, NULL);
+         g_ascii_string_to_signed(digits, 10, 0, (gint64)MOST * MILLIONTHS, ret_amount, NULL);
 }
 
 char *millionths_text(gint64 amount) {

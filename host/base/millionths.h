@@ -10,7 +10,9 @@
 
 /* From a JSON number, rounded to the nearest millionth. FALSE when it is none, or more than can be counted. */
 gboolean millionths_read(JsonObject *number, gint64 *ret_amount);
-/* From decimal digits, with at most six behind a point; no sign. */
+/* Whether a JSON number has no more than six digits behind the point, as far as it can tell. */
+gboolean millionths_is_exact(JsonObject *number);
+/* From decimal digits, at most 9000000000000, with at most six behind a point; no sign. */
 gboolean millionths_parse(const char *text, gint64 *ret_amount);
 
 /* "12", "0.25". Owned. */

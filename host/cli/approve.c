@@ -27,6 +27,14 @@ static JsonObject *read_arguments(const char *text, GError **error) {
   return arguments;
 }
 
+/* What is allowed is the call as it will run. */
+static void tell_shortened(Record *record, const char *run, JsonObject *arguments) {
+  g_autoptr(JsonObject) header = record_header(record, run, NULL);
+  gint64 timeout = json_get_int(arguments, "timeout", 0);
+  cli_tell_shortened(timeout,
+                     json_get_int(json_get(header, "limits"), "tool_call_timeout", timeout));
+}
+
 static gboolean decide(const DecideOptions *options, const char *decision, const char *run,
                        const char *approval, GError **error) {
   g_autoptr(JsonObject) arguments = NULL;
@@ -49,6 +57,7 @@ static gboolean decide(const DecideOptions *options, const char *decision, const
   if (!id || !resume_decide_as(record, id, approval, &whole, NULL, error)) {
     return FALSE;
   }
+  tell_shortened(record, id, arguments);
   printf("%s %s\n", approval, strcmp(decision, "approve") == 0 ? "approved" : "denied");
   if (cli_stdout_fault()) {
     cli_complain("the decision is stored all the same");

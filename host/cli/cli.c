@@ -210,6 +210,14 @@ gboolean cli_put_stdout(void *user, const void *data, gsize length) {
   return cli_write(STDOUT_FILENO, data, length);
 }
 
+void cli_tell_shortened(gint64 timeout, gint64 most) {
+  if (timeout > most) {
+    cli_complain("the timeout of %" G_GINT64_FORMAT " seconds is more than the configuration's "
+                 "tool_call_timeout; the command may take %" G_GINT64_FORMAT,
+                 timeout, most);
+  }
+}
+
 gboolean cli_number(const char *option, const char *text, gint64 least, gint64 most,
                     gint64 *ret_number) {
   gint64 number = 0;

@@ -196,6 +196,9 @@ gboolean cli_put_stdout(void *user, const void *data, gsize length);
  * any more, which is the reader's own matter. */
 int cli_stdout_fault(void);
 
+/* Says so where a command will get less time than it was given: most is the configuration's tool_call_timeout. */
+void cli_tell_shortened(gint64 timeout, gint64 most);
+
 /* A whole number within bounds, or a complaint that names the option. */
 gboolean cli_number(const char *option, const char *text, gint64 least, gint64 most,
                     gint64 *ret_number);

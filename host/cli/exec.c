@@ -152,6 +152,7 @@ static int exec_in(CliRun *run, const ExecOptions *options, const char *command,
       .last = TRUE,
   };
   ExecuteOutcome outcome;
+  cli_tell_shortened(timeout, run->harness->config->tool_call_timeout);
   execute_run(run->run, &call, &outcome);
   progress_end(&run->progress);
   return finish(run, options, &outcome, notice);

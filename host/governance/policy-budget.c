@@ -26,6 +26,9 @@ static gboolean read_older(Policy *policy, JsonObject *budget, GError **error) {
   if (cost && (!millionths_read(cost, &policy->max_cost) || policy->max_cost < 0)) {
     return check_refuse(error, "budget.max_cost must be a number of 0 or more");
   }
+  if (cost && !millionths_is_exact(cost)) {
+    return check_refuse(error, "budget.max_cost must have at most six digits behind the point");
+  }
   return TRUE;
 }
 

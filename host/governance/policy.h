@@ -89,8 +89,6 @@ Policy *policy_load(const char *path, const char *project_root, const char *cons
 Policy *policy_new_trying(JsonObject *object, GPtrArray *examples, GError **error);
 Policy *policy_load_trying(const char *path, const char *project_root,
                            const char *const *agent_dirs, GPtrArray *examples, GError **error);
-/* Where something can happen, in the words of a rule's execution_surface; NULL-terminated. */
-extern const char *const POLICY_SURFACES[];
 /* Where in a project root a policy file is looked for; NULL-terminated. */
 extern const char *const POLICY_DISCOVERED_NAMES[];
 /* A built-in policy, narrowed by omnicoreagent.policy.json or .omnicoreagent/policy.json in the project root

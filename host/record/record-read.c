@@ -139,6 +139,20 @@ JsonObject *record_run(Record *record, const char *run_id, GError **error) {
   return code == SQLITE_OK ? g_steal_pointer(&run) : NULL;
 }
 
+JsonObject *record_header(Record *record, const char *run_id, GError **error) {
+  g_autoptr(JsonObject) run = NULL;
+  gint64 number = 0;
+  pthread_mutex_lock(&record->lock);
+  int code = read_run(record, run_id, &run, &number);
+  if (code == SQLITE_NOTFOUND) {
+    record_no_run(run_id, error);
+  } else if (code != SQLITE_OK) {
+    record_fail(record, "read", code, error);
+  }
+  pthread_mutex_unlock(&record->lock);
+  return code == SQLITE_OK ? json_object_get(json_get(run, "header")) : NULL;
+}
+
 const char *const *record_status_names(void) {
   static const char *const NAMES[] = {
       "running",           "completed",       "failed",      "cancelled",

@@ -74,6 +74,8 @@ char *record_run_of_trace(Record *record, const char *trace_id, GError **error);
  * payload}]} of one run; events in order, seq from 1; times as clock_format gives them. An event
  * whose text cannot be read any more has damaged: true and null in its place. Returns owned. */
 JsonObject *record_run(Record *record, const char *run_id, GError **error);
+/* What run_started was given. NOT_FOUND "No run {id}". Returns owned. */
+JsonObject *record_header(Record *record, const char *run_id, GError **error);
 
 /* All statuses that a run can have; NULL-terminated. Constant. */
 const char *const *record_status_names(void);

@@ -194,6 +194,23 @@ want_json denied steps 0 tool_calls 0 governance 2 reason_code
 want_json carol steps 0 tool_calls 0 governance 2 denied_by
 want_json 0 totals executions sessions
 
+# A timeout beyond the configuration's is cut, and whoever gives it is told.
+cat >short.json <<JSON
+{"agent_config": {"tool_call_timeout": 2, "governance_config": {"sandbox_config": "bubblewrap",
+  "policy": {"mode": "interactive", "rules": {"allow": [$files], $asks}}}}}
+JSON
+begin true short.json
+approve --arguments '{"command": "echo short", "timeout": 500}'
+want_err "sandhost: the timeout of 500 seconds is more than the configuration's tool_call_timeout; the command may take 2"
+run "$sandhost" resume -q "$id"
+want_exit 0
+want_in_err 'the command may take 2'
+run "$sandhost" exec --config short.json --yes -q -t 5 -- 'echo short'
+want_exit 0
+want_err "sandhost: the timeout of 5 seconds is more than the configuration's tool_call_timeout; the command may take 2"
+run "$sandhost" exec --config short.json --yes -q -t 2 -- true
+want_err ''
+
 # Edited: the edited call, and only it.
 begin 'echo three > three.txt'
 approve --arguments '{"command": "echo edited > edited.txt", "timeout": 9}'

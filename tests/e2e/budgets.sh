@@ -82,6 +82,9 @@ want_exit 2
 want_err 'sandhost: approver is required'
 run "$sandhost" grant "$id" --approver alice --amount 1,5
 want_exit 2
+run "$sandhost" grant "$id" --approver alice --amount 9000000000001
+want_exit 2
+want_err "sandhost: --amount must be a number above 0 and at most 9000000000000, with at most six digits behind the point, got '9000000000001'"
 run "$sandhost" grant run_00000000000000000000000000000000 --approver alice
 want_err 'sandhost: No run run_00000000000000000000000000000000'
 run "$sandhost" grant "$id" --approver alice --note 'one more'
@@ -310,8 +313,9 @@ SH
 chmod 755 ops/who
 cat >who.json <<JSON
 {"governance_config": {"sandbox_config": "bubblewrap", "approver_check": ["ops/who"], "policy": {"mode": "permissive"},
-  "budgets": {"request": [$(limit tool_calls 0.5)]}}}
+  "budgets": {"application_id": "who", "application": [$(limit tool_calls 1)]}}}
 JSON
+run "$sandhost" exec --config who.json -q -- true
 run "$sandhost" exec --config who.json --json -- true
 waiting
 for word in grant deny; do
@@ -375,8 +379,10 @@ want_exit 0
 
 # ---- A policy's own budgets, and the older kind
 cat >own.json <<JSON
-{"governance_config": {"sandbox_config": "bubblewrap", "policy": {"mode": "permissive", "budgets": {"request": [$(limit tool_calls 0.5)]}}}}
+{"governance_config": {"sandbox_config": "bubblewrap", "policy": {"mode": "permissive", "budgets": {"application_id": "own", "application": [$(limit tool_calls 1)]}}}}
 JSON
+run "$sandhost" exec --config own.json -q -- true
+want_exit 0
 run "$sandhost" exec --config own.json -- true
 want_exit 123
 cat >older.json <<JSON

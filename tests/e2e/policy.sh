@@ -343,8 +343,8 @@ usage 'policy test takes one file: a policy, or a configuration' test
 usage 'policy test takes one file: a policy, or a configuration' test rules.json cases.json
 printf '{"governance_config": {"enabled": false}}' >off.json
 usage 'governance is off (governance_config.enabled is false), so no policy decides anything; remove that setting' \
-  explain --config off.json x
-run "$sandhost" policy explain --config missing.json x
+  explain --config off.json memory.x
+run "$sandhost" policy explain --config missing.json memory.x
 want_exit 2
 want_in_err missing.json
 run "$sandhost" policy replay --record missing.db
@@ -357,4 +357,4 @@ run "$sandhost" policy --help
 want_exit 0
 want_in_out 'sandhost policy replay'
 run "$sandhost" --help
-want_in_out 'policy     Explain, test or replay a policy without running anything'
+want_in_out 'policy     Show, explain, test or replay a policy without running anything'

@@ -52,7 +52,28 @@ static void test_texts(void) {
   check_text(" 1", FALSE, 0);
   check_text("1e3", FALSE, 0);
   check_text("1.2.3", FALSE, 0);
+  check_text("1000000000000", TRUE, 1000000000000000000);
+  check_text("9000000000000", TRUE, 9000000000000000000);
+  check_text("9000000000000.000001", FALSE, 0);
   check_text("9999999999999", FALSE, 0);
+  check_text("10000000000000", FALSE, 0);
+}
+
+static void check_exact(const char *json, gboolean exact) {
+  g_autoptr(JsonObject) number = json_tokener_parse(json);
+  g_test_message("%s", json);
+  g_assert_cmpint(millionths_is_exact(number), ==, exact);
+}
+
+static void test_exact(void) {
+  check_exact("5", TRUE);
+  check_exact("0.1", TRUE);
+  check_exact("0.000001", TRUE);
+  check_exact("123456.654321", TRUE);
+  check_exact("8999999999999.999999", TRUE);
+  check_exact("0.0000015", FALSE);
+  check_exact("0.0000001", FALSE);
+  check_exact("1000.0000005", FALSE);
 }
 
 static void test_sums(void) {
@@ -85,6 +106,7 @@ int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/base/amounts/numbers", test_numbers);
   g_test_add_func("/base/amounts/texts", test_texts);
+  g_test_add_func("/base/amounts/exact", test_exact);
   g_test_add_func("/base/amounts/sums", test_sums);
   g_test_add_func("/base/amounts/calendar", test_calendar);
   return g_test_run();

@@ -148,11 +148,19 @@ static void test_terminate(void) {
   check_end(&place, "failed", 1);
 }
 
+/* Of a limit of one call. */
+static void use_up(Place *place) {
+  g_autoptr(GError) error = NULL;
+  run_charge(place->run, RUN_SPEND, BUDGET_TOOL_CALLS, MILLIONTHS, NULL, &error);
+  g_assert_no_error(error);
+}
+
 /* A run that nobody could resume does not wait: the call is refused, and the run goes on. */
 static void test_cannot_wait(void) {
-  Place place = place_open(ONE_LIMIT("request", "tool_calls", "0.5", "pause"), ALLOW, FALSE);
+  Place place = place_open(ONE_LIMIT("request", "tool_calls", "1", "pause"), ALLOW, FALSE);
+  use_up(&place);
   check_true(&place, EXECUTE_DENIED,
-             "error: The request budget for tool_calls is exhausted: 0 of 0.5 used, 1 more needed");
+             "error: The request budget for tool_calls is exhausted: 1 of 1 used, 1 more needed");
   g_assert_false(run_is_paused(place.run));
   check_end(&place, "completed", 0); /* no sandbox is made for what may not run */
 }
@@ -287,21 +295,23 @@ static char *wait_and_decide(Place *place, gboolean grants) {
 }
 
 static void test_granted(void) {
-  Place place = place_open(ONE_LIMIT("request", "tool_calls", "0.5", "pause"), ALLOW, TRUE);
+  Place place = place_open(ONE_LIMIT("request", "tool_calls", "1", "pause"), ALLOW, TRUE);
+  use_up(&place);
   g_autofree char *id = wait_and_decide(&place, TRUE);
   resume(&place, id);
   check_true(&place, EXECUTE_FINISHED, "success: ");
-  check_counted(&place, "tool_calls", "granted", "0.5");
+  check_counted(&place, "tool_calls", "granted", "1");
   check_end(&place, "completed", 1);
 }
 
 static void test_denied(void) {
-  Place place = place_open(ONE_LIMIT("request", "tool_calls", "0.5", "pause"), ALLOW, TRUE);
+  Place place = place_open(ONE_LIMIT("request", "tool_calls", "1", "pause"), ALLOW, TRUE);
+  use_up(&place);
   g_autofree char *id = wait_and_decide(&place, FALSE);
   resume(&place, id);
   check_true(&place, EXECUTE_DENIED,
              "error: This run stopped because the request budget is exhausted: The request budget "
-             "for tool_calls is exhausted: 0 of 0.5 used, 1 more needed. Denied by alice");
+             "for tool_calls is exhausted: 1 of 1 used, 1 more needed. Denied by alice");
   check_end(&place, "failed", 0);
 }
 
