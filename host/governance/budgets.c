@@ -76,11 +76,6 @@ static int choose(JsonObject *object, const char *key, const char *const *names,
   return -1;
 }
 
-/* What is counted in pieces: half of one would allow none, whatever its author meant. */
-static gboolean is_whole(BudgetMeter meter) {
-  return meter != BUDGET_MODEL_COST_USD && meter != BUDGET_SANDBOX_SECONDS;
-}
-
 static gboolean read_amounts(JsonObject *object, BudgetLimit *limit, GError **error) {
   JsonObject *warn_at = json_get(object, "warn_at");
   limit->warn_at = 8 * MILLIONTHS / 10;
@@ -92,9 +87,6 @@ static gboolean read_amounts(JsonObject *object, BudgetLimit *limit, GError **er
   }
   if (limit->limit <= 0) {
     return check_refuse(error, "budget limit must be greater than zero");
-  }
-  if (is_whole(limit->meter) && limit->limit % MILLIONTHS != 0) {
-    return check_refuse(error, "budget limit for %s must be a whole number", METERS[limit->meter]);
   }
   if (warn_at && (!millionths_read(warn_at, &limit->warn_at) || limit->warn_at <= 0 ||
                   limit->warn_at > MILLIONTHS)) {
