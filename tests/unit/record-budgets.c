@@ -356,7 +356,8 @@ static void test_grant_next_day(Place *place, gconstpointer unused) {
   yesterday.starts = calendar_day(clock_wall()) - 24 * 3600 * CLOCK_SECOND;
   begin(record, RUN);
   g_free(charge_on(record, RUN, yesterday, RECORD_SPEND, 3 * MILLIONTHS, NULL, &shortage));
-  record_ask_budget(record, RUN, "owner_1", &shortage, "call_1", &step, &request, &error);
+  const RecordWaiting waiting = {.tool_call_id = "call_1"};
+  record_ask_budget(record, RUN, "owner_1", &shortage, &waiting, &step, &request, &error);
   g_assert_no_error(error);
   decide(record, TRUE, 4 * MILLIONTHS, NULL);
   check_status(record, "1 4 0 0 5");
