@@ -91,8 +91,8 @@ want_exit 0
 want_in_out "sandbox.workspace.sync 'sandhost-guest': allow (follows_command)"
 
 # What a rule says about itself moves no cursor and turns nothing around.
-printf '{"rules": {"deny": [{"rule_id": "d\\u202e", "capability": "x", "reason": "a\\u009b2J\\nb"}]}}' >cursor.json
-run "$sandhost" policy explain -c cursor.json x
+printf '{"rules": {"deny": [{"rule_id": "d\\u202e", "capability": "memory.x", "reason": "a\\u009b2J\\nb"}]}}' >cursor.json
+run "$sandhost" policy explain -c cursor.json memory.x
 want_exit 126
 want_in_out '  matched_deny: a  2J b'
 ! grep -qP '\xc2\x9b|\xe2\x80\xae' <<<"$out" || fail "a control is printed"
