@@ -120,7 +120,7 @@ static void put_follower(void *user, const void *data, gsize length) {
 
 void output_follow(Output *output, const OutputFollower *follower) {
   output->follower = *follower;
-  output->follow_filter = filter_for(output, PRIVACY_STREAM, put_follower);
+  output->follow_filter = follower->put ? filter_for(output, PRIVACY_STREAM, put_follower) : NULL;
 }
 
 static void tell_follower(Output *output, const void *data, gsize length) {

@@ -46,7 +46,7 @@ void output_clear(Output *output);
 void output_guard(Output *output, const Privacy *privacy);
 /* From here on more than is kept here goes to take_full. text_max: no longer text is held by an event; 0: the default. */
 void output_keep(Output *output, RecordOutput *take_full, guint64 text_max);
-/* From here on the follower gets what comes by. Copied. */
+/* From here on the follower gets what comes by; one without put is nobody. Copied. */
 void output_follow(Output *output, const OutputFollower *follower);
 
 /* After the last byte, before what follows: gives out what was held back. written: as for output_truncated. */

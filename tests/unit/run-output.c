@@ -101,6 +101,20 @@ static void test_follower(void) {
   g_string_free(seen, TRUE);
 }
 
+/* Nobody follows, whatever is taken out on the way there. */
+static void test_no_follower(void) {
+  g_autoptr(Privacy) privacy = privacy_with(TRUE);
+  const OutputFollower nobody = {.stream = 7};
+  Output output;
+  output_init(&output, 100);
+  output_guard(&output, privacy);
+  output_follow(&output, &nobody);
+  output_add(&output, "mail jane@example.com ", 22);
+  output_finish(&output, 22);
+  g_assert_cmpuint(output.kept->len, ==, 22);
+  output_clear(&output);
+}
+
 static void test_follower_stops(void) {
   g_autoptr(Privacy) privacy = privacy_with(FALSE);
   GString *seen = g_string_new(NULL);
@@ -178,6 +192,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/run/output/cap", test_cap);
   g_test_add_func("/run/output/cut-by-the-provider", test_cut_by_the_provider);
   g_test_add_func("/run/output/follower", test_follower);
+  g_test_add_func("/run/output/no-follower", test_no_follower);
   g_test_add_func("/run/output/follower-stops", test_follower_stops);
   g_test_add("/run/output/kept", Place, NULL, place_make, test_kept, place_remove);
   g_test_add("/run/output/kept-while-silent", Place, NULL, place_make, test_kept_while_silent,
