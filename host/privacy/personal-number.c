@@ -138,9 +138,10 @@ static gboolean may_end(const Number *number, guint count) {
   }
   switch (c) {
   case '_':
-  case '/':
   case '@':
     return FALSE;
+  case '/': /* a path goes on with a name; behind several groups it parts two things */
+    return count > 1 && !is_digit(next);
   case '-':
   case '.':
   case ':':
@@ -233,7 +234,7 @@ static gboolean is_card(const Number *number, guint count) {
     return !is_time(number, digits) && passes_luhn(number, count);
   }
   gchar sign = 0;
-  if (!one_sign(number, 0, count, &sign) || sign == '.' || size_of(&number->groups[0]) != 4) {
+  if (!one_sign(number, 0, count, &sign) || size_of(&number->groups[0]) != 4) {
     return FALSE;
   }
   for (guint i = 1; i < count; i++) {

@@ -148,7 +148,7 @@ static gboolean may_be_number(const guint8 *data, gsize length, gsize from, gsiz
   case 3:
     return joined && are_digits(data, length, end + 1, 2);
   case 4:
-    return (sign == ' ' || sign == '-') && are_digits(data, length, end + 1, 4);
+    return joined && are_digits(data, length, end + 1, 4);
   default:
     return end - at >= 13;
   }
