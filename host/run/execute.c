@@ -449,6 +449,7 @@ void execute_reject(Run *run, JsonObject *arguments, const char *message,
   };
   call_record_started(run, id, arguments, NULL, FALSE);
   call_record_ended(run, id, ret_outcome, NULL);
+  hide(run, &ret_outcome->observation);
   journal_flush(run->journal, NULL);
 }
 
@@ -468,6 +469,7 @@ void execute_unknown(Run *run, const char *tool_call_id, JsonObject *arguments,
   json_add_text(ret_outcome->observation, "error_type", "unknown_outcome");
   call_record_started(run, tool_call_id, arguments, NULL, TRUE); /* here is where it ends */
   call_record_ended(run, tool_call_id, ret_outcome, NULL);
+  hide(run, &ret_outcome->observation);
   journal_flush(run->journal, NULL);
 }
 
@@ -479,6 +481,7 @@ void execute_withheld(Run *run, const char *tool_call_id, JsonObject *arguments,
       .observation = observation_error(arguments, message, NULL),
   };
   call_record_ended(run, tool_call_id, ret_outcome, NULL);
+  hide(run, &ret_outcome->observation);
   journal_flush(run->journal, NULL);
 }
 
