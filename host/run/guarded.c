@@ -106,6 +106,11 @@ gboolean guarded_is(const Harness *harness, const char *path) {
   return any_below(harness->guarded, written) || would_be_found(harness->config, written);
 }
 
+gboolean guarded_is_used(const Harness *harness, const char *path) {
+  g_autofree char *written = g_build_filename(harness->config->files_dir, path, NULL);
+  return any_below(harness->guarded, written);
+}
+
 /* What the folder holds that nobody but a person may change; NULL: nothing. Constant. */
 static const char *held_by(const Harness *harness, const char *folder) {
   g_autoptr(GPtrArray) approver = g_ptr_array_new_with_free_func(g_free);

@@ -12,6 +12,9 @@ GPtrArray *guarded_places(const Config *config, const Policy *policy);
 /* Whether a workspace path (relative) is such a file, or a policy file that the next run would find. */
 gboolean guarded_is(const Harness *harness, const char *path);
 
+/* Whether it is one that this run goes by, and which may hold keys: no command is to read it. */
+gboolean guarded_is_used(const Harness *harness, const char *path);
+
 /* FALSE with a CONFIG error when the manifest mounts such a file read-write. */
 gboolean guarded_check_mount(const Harness *harness, GError **error);
 

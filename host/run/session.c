@@ -48,6 +48,10 @@ static gboolean copy_holds_credential(void *user, const void *data, gsize length
   return needles && needles_any(needles, data, length);
 }
 
+static const char *why_withheld(void *user, const char *path) {
+  return guarded_is_used(user, path) ? "says what the run may do; never copied in" : NULL;
+}
+
 static Bridge *bridge_for(Session *session) {
   const Config *config = session->harness->config;
   if (!config->enable_workspace_files || !provider_instance_isolates(session->harness->instance)) {
@@ -60,6 +64,8 @@ static Bridge *bridge_for(Session *session) {
       .max_files = config->max_files,
       .max_file_bytes = config->max_file_bytes,
       .max_copy_bytes = config->max_copy_bytes,
+      .withheld = why_withheld,
+      .withheld_user = (void *)(gsize)session->harness,
   };
   Bridge *bridge = bridge_new(&settings, permit_copy, session);
   Privacy *privacy = session->harness->privacy;

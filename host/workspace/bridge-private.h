@@ -41,6 +41,8 @@ struct Bridge {
   guint64 max_files;
   guint64 max_file_bytes;
   guint64 max_copy_bytes;
+  const char *(*withheld)(void *user, const char *path);
+  void *withheld_user;
   BridgePermit permit;
   void *permit_user;
   BridgeFilter filter; /* functions NULL: none */

@@ -86,6 +86,8 @@ Bridge *bridge_new(const BridgeSettings *settings, BridgePermit permit, void *pe
   bridge->max_files = settings->max_files;
   bridge->max_file_bytes = settings->max_file_bytes;
   bridge->max_copy_bytes = settings->max_copy_bytes;
+  bridge->withheld = settings->withheld;
+  bridge->withheld_user = settings->withheld_user;
   bridge->permit = permit;
   bridge->permit_user = permit_user;
   bridge->files = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, state_free);

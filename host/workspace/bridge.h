@@ -19,6 +19,9 @@ typedef struct {
   guint64 max_files; /* per copy */
   guint64 max_file_bytes;
   guint64 max_copy_bytes; /* per copy */
+  /* Why a file is never copied in, whatever the policy says; NULL: it may be. Constant. The function may be NULL. */
+  const char *(*withheld)(void *user, const char *path);
+  void *withheld_user;
 } BridgeSettings;
 
 /* How the bridge reaches the sandbox; each works below the sandbox's working directory. FALSE with *error

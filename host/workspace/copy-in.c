@@ -204,6 +204,12 @@ static gboolean choose(CopyIn *copy, const Candidate *candidate, GError **error)
                             bridge->max_files));
     return TRUE;
   }
+  const char *withheld =
+      bridge->withheld ? bridge->withheld(bridge->withheld_user, state->path) : NULL;
+  if (withheld) {
+    leave_out(copy, state, &candidate->identity, withheld);
+    return TRUE;
+  }
   GError *failure = NULL;
   if (!bridge->permit(bridge->permit_user, FALSE, state->path, &failure)) {
     if (failure) {
