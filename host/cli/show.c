@@ -106,8 +106,11 @@ static gboolean show_output(Record *record, const char *id, const ShowOptions *o
                  offset, (guint64)offset + facts.given, facts.kept, (guint64)offset + facts.given);
   } else if (facts.kept < facts.written) {
     cli_complain("%" G_GUINT64_FORMAT " more bytes of it were counted and not kept "
-                 "(telemetry_config.keep_output_bytes)",
-                 facts.written - facts.kept);
+                 "(%s)",
+                 facts.written - facts.kept,
+                 facts.kept > 0 ? "telemetry_config.keep_output_bytes"
+                                : "telemetry_config: record_outputs, record_tool_results, "
+                                  "keep_output_bytes");
   }
   if (!facts.ended) {
     cli_complain("incomplete: the end of the command is not on record; %" G_GUINT64_FORMAT

@@ -290,6 +290,10 @@ static void tell_command(GString *out, JsonObject *command) {
   gboolean plain = line && g_strcmp0(words[0], "sh") == 0 && words[1] &&
                    strcmp(words[1], "-c") == 0 && json_object_is_type(line, json_type_string);
   g_string_append(out, "  $ ");
+  if (count_of(command) == 0) {
+    g_string_append(out, "(its words are not recorded)\n");
+    return;
+  }
   if (!plain) {
     append_repr(out, command);
     g_string_append_c(out, '\n');
