@@ -79,6 +79,40 @@ static gboolean has_telling(const Words *words) {
   return FALSE;
 }
 
+static gboolean has_one_of(const Words *words, const char *const *list) {
+  for (guint i = 0; i < words->count; i++) {
+    if (is_one_of(words->words[i], list)) {
+      return TRUE;
+    }
+  }
+  return FALSE;
+}
+
+/* By its last word, and what is before it. */
+static gboolean ends_as_credential(const Words *words) {
+  static const char *const OPEN_KEYS[] = {"cache",   "foreign", "host",   "index", "partition",
+                                          "primary", "public",  "redact", "sort",  NULL};
+  static const char *const WITH_ANOTHER[] = {"pass", "pat", "pwd", NULL};
+  /* max_tokens is a number, and no tokens */
+  static const char *const COUNTING[] = {"budget", "cached",    "completion", "context", "input",
+                                         "left",   "limit",     "max",        "min",     "new",
+                                         "num",    "output",    "prompt",     "stop",    "tests",
+                                         "text",   "threshold", "total",      "used",    NULL};
+  const char *last = words->words[words->count - 1];
+  const char *before = words->count > 1 ? words->words[words->count - 2] : "";
+  if (strcmp(last, "auth") == 0 || strcmp(last, "dsn") == 0) {
+    return TRUE;
+  }
+  if (strcmp(last, "tokens") == 0) {
+    return !has_one_of(words, COUNTING);
+  }
+  if (strcmp(last, "string") == 0) {
+    return strcmp(before, "connection") == 0;
+  }
+  return words->count > 1 && (is_one_of(last, WITH_ANOTHER) ||
+                              (strcmp(last, "key") == 0 && !is_one_of(before, OPEN_KEYS)));
+}
+
 /* The id of a token is half of it, and a number tells one from the next. */
 static void drop_last(Words *words) {
   while (words->count > 1 &&
@@ -92,37 +126,93 @@ gboolean credential_is_name(const char *name) {
   static const char *const ABOUT[] = {
       "count", "dir",   "endpoint", "expires", "expiry", "file", "files", "keys", "length", "limit",
       "name",  "names", "path",     "ref",     "refs",   "ttl",  "type",  "uri",  "url",    NULL};
-  static const char *const OPEN_KEYS[] = {"cache",   "foreign", "host",   "index", "partition",
-                                          "primary", "public",  "redact", "sort",  NULL};
-  static const char *const LAST[] = {"pass", "pat", "pwd", NULL};
   Words words;
   take_apart(name, &words);
   drop_last(&words);
   if (words.count == 0 || is_one_of(words.words[words.count - 1], ABOUT)) {
     return FALSE;
   }
-  const char *last = words.words[words.count - 1];
-  if (strcmp(last, "auth") == 0 || (words.count > 1 && is_one_of(last, LAST))) {
-    return TRUE;
-  }
-  if (words.count > 1 && strcmp(last, "key") == 0) {
-    return !is_one_of(words.words[words.count - 2], OPEN_KEYS);
-  }
-  return has_telling(&words);
+  return ends_as_credential(&words) || has_telling(&words);
 }
+
+/* Words that mean something else in a command, and in an environment. */
+static gboolean is_key(const char *key) {
+  return g_ascii_strcasecmp(key, "pass") == 0 || g_ascii_strcasecmp(key, "pwd") == 0 ||
+         credential_is_name(key);
+}
+
+/* ---- Within a value ---------------------------------------------------------------------------------------------- */
+
+const char *credential_without_scheme(const char *value) {
+  static const char *const SCHEMES[] = {"Bearer ", "Basic ", "Digest ", "Token ", "ApiKey "};
+  for (gsize i = 0; i < G_N_ELEMENTS(SCHEMES); i++) {
+    if (g_ascii_strncasecmp(value, SCHEMES[i], strlen(SCHEMES[i])) == 0) {
+      value += strlen(SCHEMES[i]);
+      return value + strspn(value, " \t");
+    }
+  }
+  return value;
+}
+
+/* scheme://user:THIS@host, as it is written and as it is meant. */
+static void take_from_address(const char *value, GPtrArray *strings) {
+  for (const char *at = strstr(value, "://"); at; at = strstr(at, "://")) {
+    at += 3;
+    gsize length = strcspn(at, " \t\r\n/?#");
+    const char *colon = memchr(at, ':', length);
+    const char *sign = g_strrstr_len(at, (gssize)length, "@");
+    if (!colon || !sign || sign <= colon + 1) {
+      continue;
+    }
+    char *written = g_strndup(colon + 1, (gsize)(sign - colon - 1));
+    char *meant = g_uri_unescape_string(written, NULL);
+    g_ptr_array_add(strings, written);
+    if (meant && strcmp(meant, written) != 0) {
+      g_ptr_array_add(strings, g_steal_pointer(&meant));
+    }
+    g_free(meant);
+  }
+}
+
+/* host=... password=THIS, or Server=...;Password=THIS. */
+static void take_from_pairs(const char *value, GPtrArray *strings) {
+  g_auto(GStrv) pairs = g_strsplit_set(value, strchr(value, ';') ? ";" : " \t\r\n", 64);
+  for (char **pair = pairs; *pair; pair++) {
+    char *equals = strchr(*pair, '=');
+    if (!equals) {
+      continue;
+    }
+    g_autofree char *key = g_strndup(*pair, (gsize)(equals - *pair));
+    if (is_key(g_strstrip(key))) {
+      g_ptr_array_add(strings, g_strdup(equals + 1));
+    }
+  }
+}
+
+void credentials_within(const char *value, gboolean pairs, GPtrArray *strings) {
+  take_from_address(value, strings);
+  if (pairs && strchr(value, '=')) {
+    take_from_pairs(value, strings);
+  }
+}
+
+/* ---- Within a configuration -------------------------------------------------------------------------------------- */
 
 /* named: a key above says that what is below is a credential. No deeper than JSON is read. */
 static void collect(JsonObject *value, gboolean named, GPtrArray *strings) {
   if (json_object_is_type(value, json_type_object)) {
     json_object_object_foreach(value, key, member) {
-      collect(member, named || credential_is_name(key), strings);
+      collect(member, named || is_key(key), strings);
     }
   } else if (json_object_is_type(value, json_type_array)) {
     for (gsize i = 0; i < json_object_array_length(value); i++) {
       collect(json_object_array_get_idx(value, i), named, strings);
     }
-  } else if (named && json_object_is_type(value, json_type_string)) {
-    g_ptr_array_add(strings, g_strdup(json_object_get_string(value)));
+  } else if (json_object_is_type(value, json_type_string)) {
+    if (named) {
+      g_ptr_array_add(strings, g_strdup(json_object_get_string(value)));
+    }
+    credentials_within(json_object_get_string(value), named, strings);
   }
 }
 

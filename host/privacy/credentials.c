@@ -9,45 +9,57 @@
 /* More than a machine has: the rest is left out. */
 #define MOST_VALUES 4096u
 #define MOST_BYTES (64u << 10) /* of one value; what is behind them falls to the rest of the text */
-#define LEAST_LINE 24u         /* a shorter line of a value of several says nothing */
 
 /* ---- Spellings --------------------------------------------------------------------------------------------------- */
+
+/* How a writer of JSON spells what it need not: each of these is what some writer does by itself. */
+typedef struct {
+  gboolean slashes; /* as \/ */
+  gboolean ascii;   /* everything else as \u... */
+  gboolean upper;   /* its digits */
+  const char *hex;  /* these too, for the sake of HTML: quotes that are not here are \" */
+} Spelling;
+
+static const char *const HEX[] = {"", "<>&", "\"", "<>&'\"", "<>&'\"+`"};
 
 static void append_unit(GString *out, gunichar unit, gboolean upper) {
   g_string_append_printf(out, upper ? "\\u%04X" : "\\u%04x", unit);
 }
 
-static void append_character(GString *out, gunichar c, gboolean ascii, gboolean upper) {
+static void append_character(GString *out, gunichar c, const Spelling *spelling) {
   static const char SHORT[] = {
       ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
-  if (c == '"' || c == '\\') {
+  if (c < 0x80 && c > 0 && strchr(spelling->hex, (int)c)) {
+    append_unit(out, c, spelling->upper);
+  } else if (c == '"' || c == '\\' || (c == '/' && spelling->slashes)) {
     g_string_append_printf(out, "\\%c", (char)c);
   } else if (c < sizeof SHORT && SHORT[c]) {
     g_string_append_printf(out, "\\%c", SHORT[c]);
-  } else if (c < 0x20 || (ascii && c >= 0x7f && c < 0x10000)) {
-    append_unit(out, c, upper);
-  } else if (ascii && c >= 0x10000) {
-    append_unit(out, 0xd800 + ((c - 0x10000) >> 10), upper);
-    append_unit(out, 0xdc00 + ((c - 0x10000) & 0x3ff), upper);
+  } else if (c < 0x20 || (spelling->ascii && c >= 0x7f && c < 0x10000)) {
+    append_unit(out, c, spelling->upper);
+  } else if (spelling->ascii && c >= 0x10000) {
+    append_unit(out, 0xd800 + ((c - 0x10000) >> 10), spelling->upper);
+    append_unit(out, 0xdc00 + ((c - 0x10000) & 0x3ff), spelling->upper);
   } else {
     g_string_append_unichar(out, c);
   }
 }
 
-/* As JSON writes it between its quotes; NULL where it is no UTF-8. Owned. */
-static char *escaped(const char *value, gboolean slashes, gboolean ascii, gboolean upper) {
-  if (!g_utf8_validate(value, -1, NULL)) {
-    return NULL;
-  }
+/* As JSON writes it between its quotes. Owned. */
+static char *escaped(const char *value, const Spelling *spelling) {
   GString *out = g_string_new(NULL);
   for (const char *at = value; *at; at += g_utf8_skip[(guchar)*at]) {
-    if (slashes && *at == '/') {
-      g_string_append(out, "\\/");
-    } else {
-      append_character(out, g_utf8_get_char(at), ascii, upper);
-    }
+    append_character(out, g_utf8_get_char(at), spelling);
   }
   return g_string_free(out, FALSE);
+}
+
+/* Whether nobody spells it in another way. */
+static gboolean is_plain(const char *value) {
+  while (g_ascii_isalnum(*value) || *value == '-' || *value == '_' || *value == '.') {
+    value++;
+  }
+  return *value == '\0';
 }
 
 /* ---- The set ----------------------------------------------------------------------------------------------------- */
@@ -64,8 +76,15 @@ static void add_text(GHashTable *set, char *take_text) {
 
 static void add_spellings(GHashTable *set, const char *value) {
   add_text(set, g_strdup(value));
-  for (guint way = 0; way < 6; way++) {
-    add_text(set, escaped(value, (way & 1) != 0, way >= 2, way >= 4));
+  if (is_plain(value) || !g_utf8_validate(value, -1, NULL)) {
+    return;
+  }
+  for (guint way = 0; way < 8 * G_N_ELEMENTS(HEX); way++) {
+    const Spelling spelling = {.slashes = (way & 1) != 0,
+                               .ascii = (way & 2) != 0,
+                               .upper = (way & 4) != 0,
+                               .hex = HEX[way / 8]};
+    add_text(set, escaped(value, &spelling));
   }
 }
 
@@ -74,7 +93,7 @@ static void add_lines(GHashTable *set, const char *value) {
   g_auto(GStrv) lines = g_strsplit_set(value, "\r\n", -1);
   for (char **line = lines; *line && lines[1]; line++) {
     g_strstrip(*line);
-    if (strlen(*line) >= LEAST_LINE && !strstr(*line, "-----")) {
+    if (strlen(*line) >= CREDENTIAL_LEAST_BYTES && !strstr(*line, "-----")) {
       add_spellings(set, *line);
     }
   }
@@ -85,6 +104,10 @@ static void add_value(GHashTable *set, const char *value) {
   g_strstrip(bounded); /* the newline of a file that it came from */
   add_spellings(set, bounded);
   add_lines(set, bounded);
+  const char *bare = credential_without_scheme(bounded);
+  if (bare != bounded) {
+    add_spellings(set, bare);
+  }
 }
 
 /* ---- What counts -------------------------------------------------------------------------------------------------- */
@@ -108,8 +131,13 @@ static void add_variable(GHashTable *set, const char *variable) {
   if (!equals) {
     return;
   }
-  const char *value = equals + 1;
+  const char *value = credential_without_scheme(equals + 1);
   g_autofree char *name = g_strndup(variable, (gsize)(equals - variable));
+  g_autoptr(GPtrArray) within = g_ptr_array_new_with_free_func(g_free);
+  credentials_within(value, credential_is_name(name), within);
+  for (guint i = 0; i < within->len; i++) {
+    add_value(set, g_ptr_array_index(within, i));
+  }
   if (strlen(value) >= CREDENTIAL_LEAST_NAMED && is_word(value) && !is_path(value) &&
       !is_number(value) && credential_is_name(name)) {
     add_value(set, value);

@@ -213,6 +213,18 @@ static void test_names(void) {
       "OPENAI_API_KEY_1",
       "apiKey2",
       "AWS_ACCESS_KEY_ID_2",
+      "DB_PASS",
+      "GH_PAT",
+      "github_pat",
+      "MYTOKEN",
+      "TOKENS",
+      "api_tokens",
+      "authtoken",
+      "pgpassword",
+      "dsn",
+      "SENTRY_DSN",
+      "connection_string",
+      "connectionString",
   };
   static const char *const NO[] = {
       "max_tokens",
@@ -251,6 +263,11 @@ static void test_names(void) {
       "public_key2",
       "subtokens",
       "token_file_2",
+      "pat",
+      "PASSES",
+      "bypass",
+      "input_tokens",
+      "string",
   };
   for (gsize i = 0; i < G_N_ELEMENTS(YES); i++) {
     g_test_message("%s", YES[i]);
@@ -289,14 +306,32 @@ static void test_environment(void) {
   g_assert_null(credentials_new(NULL, NULL));
 }
 
+/* Of an address the password alone, whatever names it; of what a credential's name has, every part that is one. */
+static void test_within(void) {
+  const char *const environment[] = {"DATABASE_URL=postgres://app:pw%2F%4012345@db.example.com/app",
+                                     "PG_DSN=host=db password=pairedsecret user=app",
+                                     "HTTP_AUTHORIZATION=Bearer headersecret0",
+                                     "PLAIN_URL=https://host.example.com:8080/a@b", NULL};
+  const char *const declared[] = {"Bearer declaredsecret", NULL};
+  g_autoptr(Needles) needles = credentials_new(declared, environment);
+  g_assert_true(finds(needles, "pw%2F%4012345"));
+  g_assert_true(finds(needles, "pw/@12345"));
+  g_assert_true(finds(needles, "pairedsecret"));
+  g_assert_true(finds(needles, "headersecret0"));
+  g_assert_true(finds(needles, "declaredsecret"));
+  g_assert_false(finds(needles, "db.example.com host.example.com:8080"));
+}
+
 static void test_declared(void) {
   const char *const declared[] = {
       "12345678",
       "seven77",
       "with \"quotes\" and\ttab",
       "two words",
+      "x<y&z>x-value",
       "k\xc3\xa4se-\xf0\x9f\xa7\x80-key",
-      "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nshort\n-----END KEY-----\n",
+      "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nshort\nline777\nline8888\n-----END "
+      "KEY-----\n",
       NULL};
   g_autoptr(Needles) needles = credentials_new(declared, NULL);
   g_assert_true(finds(needles, "x12345678x"));
@@ -305,6 +340,11 @@ static void test_declared(void) {
   g_assert_true(finds(needles, "two words"));
   g_assert_true(finds(needles, "k\\u00e4se-\\ud83e\\uddc0-key"));
   g_assert_true(finds(needles, "k\\u00E4se-\\uD83E\\uDDC0-key"));
+  g_assert_true(finds(needles, "line8888"));
+  g_assert_false(finds(needles, "line777"));
+  g_assert_true(finds(needles, "x\\u003cy\\u0026z\\u003ex-value"));
+  g_assert_true(finds(needles, "x\\u003Cy\\u0026z\\u003Ex-value"));
+  g_assert_true(finds(needles, "with \\u0022quotes\\u0022 and\\ttab"));
   g_assert_true(finds(needles, "  MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\r\n"));
   g_assert_false(finds(needles, "-----BEGIN KEY-----"));
 }
@@ -327,12 +367,13 @@ static void test_collect(void) {
   g_autoptr(JsonObject) config = json_tokener_parse(
       "{\"model_config\": {\"api_key\": \"model-key\", \"model\": \"m\"},"
       " \"agent_config\": {\"headers\": [{\"Authorization\": \"Bearer abc\"}],"
-      "   \"secrets\": {\"a\": [\"one\", {\"b\": \"two\"}], \"n\": 5}, \"max_tokens\": \"many\"}}");
+      "   \"secrets\": {\"a\": [\"one\", {\"b\": \"two\"}], \"n\": 5}, \"max_tokens\": \"many\","
+      "   \"pass\": \"three\", \"url\": \"https://me:four@host\", \"dsn\": \"host=h pwd=five\"}}");
   g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
   credentials_collect(config, found);
   g_ptr_array_add(found, NULL);
   g_autofree char *all = g_strjoinv("|", (char **)found->pdata);
-  g_assert_cmpstr(all, ==, "model-key|Bearer abc|one|two");
+  g_assert_cmpstr(all, ==, "model-key|Bearer abc|one|two|three|four|host=h pwd=five|five");
 }
 
 int main(int argc, char **argv) {
@@ -345,6 +386,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/privacy/credentials/random", test_random);
   g_test_add_func("/privacy/credentials/names", test_names);
   g_test_add_func("/privacy/credentials/environment", test_environment);
+  g_test_add_func("/privacy/credentials/within", test_within);
   g_test_add_func("/privacy/credentials/declared", test_declared);
   g_test_add_func("/privacy/credentials/many", test_many);
   g_test_add_func("/privacy/credentials/collect", test_collect);

@@ -43,6 +43,20 @@ static void test_forms(void) {
                 "curl -d \"{\\\"token\\\":\\\"" M "\\\"}\"");
   check_command("git clone https://me:abc@host/x", "git clone https://me:" M "@host/x");
   check_command("A_TOKEN=x B_TOKEN=y", "A_TOKEN=" M " B_TOKEN=" M);
+  check_command("PGPASSWORD=abc psql", "PGPASSWORD=" M " psql");
+  check_command("MYTOKEN=abc run", "MYTOKEN=" M " run");
+  /* A word of several parts, as a shell joins it; nothing that does something is hidden with it. */
+  check_command("TOKEN=VALUE\"ABC\"DEF run", "TOKEN=" M " run");
+  check_command("TOKEN=VALUE'A B'DEF run", "TOKEN=" M " run");
+  check_command("TOKEN=\"ABC\"DEF run", "TOKEN=" M " run");
+  check_command("tool --password=VALUE\\ ABCDEF -v", "tool --password=" M " -v");
+  check_command("tool --password VALUE\\ ABCDEF -v", "tool --password " M " -v");
+  check_command("sh -c \"TOKEN=abc\" && run \"x\"", "sh -c \"TOKEN=" M "\" && run \"x\"");
+  check_command("sh -c 'TOKEN=abc' && run 'x'", "sh -c 'TOKEN=" M "' && run 'x'");
+  check_command("TOKEN=abc\"$(run)\"", "TOKEN=" M "\"$(run)\"");
+  check_command("TOKEN=abc'; run; '", "TOKEN=" M "'; run; '");
+  check_command("# it's\nsh -c 'TOKEN=abc' 'x'", "# it's\nsh -c 'TOKEN=" M "' 'x'");
+  check_command("TOKEN=abc\\", "TOKEN=" M "\\");
   check_command("TOKEN='never closed", "TOKEN='" M);
   check_command("PASSWORD='$ecret' run", "PASSWORD='" M "' run");
   check_command("PASSWORD=$'s\\'e\\x41' run", "PASSWORD=$'" M "' run");
