@@ -45,6 +45,12 @@ JsonObject *cli_request_new(const CliRunOptions *options, const char *surface) {
 gboolean cli_request_open(JsonObject *request, CliRunOptions *ret_options, GError **error) {
   const char *folder = json_get_text(request, "cwd");
   const char *config = json_get_text(request, "config");
+  if (json_get_bool(request, "withheld", FALSE)) {
+    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                        "a path or a name that the run was begun with holds a credential, which is "
+                        "not kept, so it cannot go on; run it anew");
+    return FALSE;
+  }
   if (folder && chdir(folder) < 0) {
     g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
                 "the run was begun in %s, which cannot be entered: %s", folder, g_strerror(errno));

@@ -156,7 +156,9 @@ int approvals_forget_inputs(Record *record, const char *run_id) {
     return code;
   }
   record_bind_text(statement, 1, run_id);
-  return record_finish_once(statement);
+  code = record_finish_once(statement);
+  record->wipes = record->wipes || (code == SQLITE_OK && sqlite3_changes(record->db) > 0);
+  return code;
 }
 
 static int expire(Record *record, const char *run_id, JsonObject *approval) {
@@ -177,6 +179,7 @@ static int use_approvals(Record *record, const char *run_id, const GPtrArray *id
       record_conflict(refusal, "Approval %s is already %s", id, status ? status : "gone");
     } else if (code == SQLITE_OK) {
       json_add_text(approval, "status", "used");
+      record->wipes = record->wipes || json_get(approval, APPROVAL_SEALED) != NULL;
       json_object_object_del(approval, APPROVAL_SEALED);
       json_object_object_del(approval, APPROVAL_SEALED_EDIT);
       record_add_time(approval, "used_at", clock_wall());

@@ -190,6 +190,7 @@ JsonObject *record_life(Record *record, const char *run_id, GError **error) {
 /* Nothing of the run is run again, so nothing is kept for it. */
 static int forget_inputs(Record *record, const char *run_id) {
   int code = SQLITE_OK;
+  record_overwrite(record, TRUE);
   sqlite3_stmt *statement =
       record_prepare(record,
                      "UPDATE lives SET request = json_remove(request, '$.command')"
@@ -204,7 +205,9 @@ static int forget_inputs(Record *record, const char *run_id) {
   if (code == SQLITE_OK) {
     code = approvals_forget_inputs(record, run_id);
   }
-  return code == SQLITE_OK ? budget_requests_forget(record, run_id, NULL) : code;
+  code = code == SQLITE_OK ? budget_requests_forget(record, run_id, NULL) : code;
+  record_overwrite(record, FALSE);
+  return code;
 }
 
 gboolean record_end_life_after(Record *record, const char *run_id, const char *owner,
@@ -230,6 +233,7 @@ gboolean record_end_life_after(Record *record, const char *run_id, const char *o
   gboolean ok = begun
                     ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
                     : record_fail(record, "write", code, error);
+  record_wipe_log(record);
   pthread_mutex_unlock(&record->lock);
   return ok;
 }
@@ -500,6 +504,7 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
   }
   gboolean ok = begun ? record_settle_refused(record, code, run_id, NULL, error)
                       : record_fail(record, "write", code, error);
+  record_wipe_log(record);
   pthread_mutex_unlock(&record->lock);
   if (ok) {
     *ret_changed = changed;

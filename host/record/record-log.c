@@ -7,6 +7,7 @@
  * has it between them, at its heartbeat, or when the log is long. It must be followed by a commit of the same process:
  * another would not know that the log may begin anew.
  */
+#include "base/clock.h"
 #include "record/record-private.h"
 
 /* Pages. */
@@ -39,4 +40,20 @@ void record_tidy(Record *record) {
 
 void record_log_watch(Record *record) {
   sqlite3_wal_hook(record->db, note_log, record);
+}
+
+/* How long readers are waited for. */
+#define WIPE_WAIT (CLOCK_SECOND / 5)
+
+void record_overwrite(Record *record, gboolean yes) {
+  sqlite3_exec(record->db, yes ? "PRAGMA secure_delete = ON" : "PRAGMA secure_delete = FAST", NULL,
+               NULL, NULL);
+}
+
+void record_wipe_log(Record *record) {
+  if (record->wipes) {
+    record->wipes = FALSE;
+    record->patience = clock_deadline(WIPE_WAIT);
+    sqlite3_wal_checkpoint_v2(record->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+  }
 }

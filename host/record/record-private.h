@@ -68,6 +68,7 @@ struct Record {
   gint64 patience;                           /* until when; clock_now */
   int log_pages;                             /* of the write-ahead log, as of our last commit */
   guint64 commits;                           /* of ours */
+  gboolean wipes; /* something was overwritten that nobody is to find, and the log may still hold it */
 };
 
 /* Functions that return an int return an SQLite code, SQLITE_OK when all is well. */
@@ -87,6 +88,11 @@ int record_finish(sqlite3_stmt *statement);
 void record_log_watch(Record *record);
 /* Moves a log that is full into the file, without waiting for anybody. With the lock. */
 void record_tidy(Record *record);
+/* With the lock. yes: what is deleted from here on is overwritten with zeros wherever it stood, which costs writing pages
+ * that fall free; no: where that costs nothing. */
+void record_overwrite(Record *record, gboolean yes);
+/* After a commit, where record->wipes: the log holds nothing of before, unless somebody reads just now. */
+void record_wipe_log(Record *record);
 /* A statement without parameters and results. */
 int record_run_statement(Record *record, StatementId id);
 /* Ends the transaction: with what was done when code is SQLITE_OK, else without a trace. Returns

@@ -464,8 +464,10 @@ static int open_database(Record *record, gboolean to_read, GError **error) {
     code = prepare(record, error);
   }
   if (code == SQLITE_OK) {
-    code = sqlite3_exec(record->db, "PRAGMA synchronous = FULL; PRAGMA cache_size = -512", NULL,
-                        NULL, NULL);
+    code = sqlite3_exec(record->db,
+                        "PRAGMA synchronous = FULL; PRAGMA cache_size = -512;"
+                        "PRAGMA secure_delete = FAST",
+                        NULL, NULL, NULL);
   }
   return code;
 }

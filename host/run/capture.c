@@ -167,6 +167,44 @@ static const struct {
     {"sandbox_exec_failed", shape_execution}, {"approval_request_created", shape_approval},
 };
 
+/* ---- What begins a run again -------------------------------------------------------------------------------------- */
+
+/* A command that is not recorded is not kept here either: what waits is kept whole with its approval. */
+static void shape_command(const Capture *capture, JsonObject *request, const char *command) {
+  g_autofree char *clean = capture->config->inputs
+                               ? privacy_command(capture->privacy, PRIVACY_TELEMETRY, command)
+                               : g_strdup(VALUE_MARKER);
+  if (clean) {
+    json_add_bool(request, "redacted", TRUE);
+  }
+  json_add_text(request, "command", clean ? clean : command);
+}
+
+JsonObject *capture_request(const Capture *capture, JsonObject *request) {
+  /* The program that is asked about approvers gets just the words that are configured. */
+  static const char *const OWN[] = {"command", "approver_check", NULL};
+  g_autoptr(JsonObject) rest = json_object_new_object();
+  gboolean changed = FALSE;
+  json_object_object_foreach(request, key, value) {
+    if (!g_strv_contains(OWN, key)) {
+      json_add_take(rest, key, json_object_get(value));
+    }
+  }
+  JsonObject *kept = privacy_json(capture->privacy, PRIVACY_NOWHERE, rest, FALSE, &changed);
+  if (changed) {
+    json_add_bool(kept, "withheld", TRUE);
+  }
+  const char *command = json_get_text(request, "command");
+  if (command) {
+    shape_command(capture, kept, command);
+  }
+  JsonObject *check = json_get(request, "approver_check");
+  if (check) {
+    json_add_take(kept, "approver_check", json_object_get(check));
+  }
+  return kept;
+}
+
 /* ---- All of them ------------------------------------------------------------------------------------------------- */
 
 /* More than the configuration lets a payload have. */

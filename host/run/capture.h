@@ -21,7 +21,11 @@ typedef struct {
 void capture_event(const Capture *capture, const char *type, JsonObject **metadata,
                    JsonObject **payload);
 
-/* The arguments of a call and the request of a run, without credentials. *ret_changed as privacy_json. Return owned. */
+/* What begins a run again, as far as it may be kept. Its member "redacted" is true when its command is not as it was, and
+ * "withheld" when something else is not. Returns owned. */
+JsonObject *capture_request(const Capture *capture, JsonObject *request);
+
+/* The arguments of a call, without credentials. *ret_changed as privacy_json. Returns owned. */
 JsonObject *capture_arguments(const Privacy *privacy, PrivacyBorder border, JsonObject *arguments,
                               gboolean *ret_changed);
 

@@ -126,7 +126,9 @@ static void seal(const Run *run, JsonObject *approval) {
   if (other) {
     json_add_text(command, "summary", other);
   }
-  if (!run->harness->config->capture.inputs) {
+  gboolean personal = FALSE;
+  json_object_put(capture_arguments(privacy, PRIVACY_TELEMETRY, shown, &personal));
+  if (!run->harness->config->capture.inputs || personal) {
     json_add_bool(approval, APPROVAL_UNRECORDED, TRUE);
   }
   json_object_put(shown);

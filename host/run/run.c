@@ -106,26 +106,19 @@ static JsonObject *header_of(const Harness *harness, const RunHooks *hooks) {
 
 /* The door's request, and who is asked about an approver. NULL where the run cannot wait. Owned. */
 static JsonObject *request_of(const Harness *harness, JsonObject *request) {
-  JsonObject *whole = NULL;
+  const Capture capture = {.privacy = harness->privacy, .config = &harness->config->capture};
+  if (!request) {
+    return NULL;
+  }
+  g_autoptr(JsonObject) whole = json_object_new_object();
+  json_object_object_foreach(request, key, value) {
+    json_add_take(whole, key, json_object_get(value));
+  }
   JsonObject *check = approver_stored(harness->config);
-  if (request) {
-    whole = json_object_new_object();
-    json_object_object_foreach(request, key, value) {
-      json_add_take(whole, key, json_object_get(value));
-    }
+  if (check) {
+    json_add_take(whole, "approver_check", check);
   }
-  if (whole && check) {
-    json_add_take(whole, "approver_check", json_object_get(check));
-  }
-  json_object_put(check);
-  const char *command = json_get_text(whole, "command");
-  g_autofree char *other =
-      command ? privacy_command(harness->privacy, PRIVACY_NOWHERE, command) : NULL;
-  if (other) { /* no credential is kept: whoever goes on is told */
-    json_add_text(whole, "command", other);
-    json_add_bool(whole, "redacted", TRUE);
-  }
-  return whole;
+  return capture_request(&capture, whole);
 }
 
 Run *run_start(const Harness *harness, Record *record, const RunHooks *hooks, GError **error) {
