@@ -68,7 +68,8 @@ struct Record {
   gint64 patience;                           /* until when; clock_now */
   int log_pages;                             /* of the write-ahead log, as of our last commit */
   guint64 commits;                           /* of ours */
-  gboolean wipes; /* something was overwritten that nobody is to find, and the log may still hold it */
+  gboolean
+      wipes; /* something was overwritten that nobody is to find, and the log may still hold it */
 };
 
 /* Functions that return an int return an SQLite code, SQLITE_OK when all is well. */
