@@ -12,7 +12,7 @@ large() { "$sandhost" exec -q -c agent.json -- 'head -c 60000000 /dev/urandom' >
 age() { sqlite3 "$db" "UPDATE runs SET ended_at = ended_at - 31 * 86400000000000; UPDATE retention SET looked_at = 0"; }
 
 large
-size=$(stat -c %s "$db")
+size=$(cat "$db"* | wc -c) # also of its log: the end may not have been moved yet
 [ "$size" -gt 60000000 ] || fail "the record has $size bytes"
 age
 for ((round = 1; round <= 1000; round++)); do
