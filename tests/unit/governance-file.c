@@ -449,7 +449,9 @@ static void test_strict_profile_asks_about_nothing_else(Project *project, gconst
     g_autofree char *path = write_file(project, NAME, text);
     g_test_message("%s", WIDE[i]);
     discovery_refused(project, "strict-production", path, NULL,
-                      "Auto-discovered policy ask rule broadens the default baseline: more");
+                      "Auto-discovered policy ask rule broadens the default baseline: more (no "
+                      "rule of the profile allows all of *; sandhost policy show --profile "
+                      "strict-production prints its rules)");
   }
   put_file(project, NAME,
            "{\"rules\": {\"ask\": [{\"rule_id\": \"q\", \"capability\": "
