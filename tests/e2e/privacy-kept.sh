@@ -33,7 +33,7 @@ want_exit 0
 gone jane@example.com full
 run "$sandhost" show --json
 want_in_out kept-comment
-[ -z "$(request)" ] || fail "what began the run is still there: $(request)"
+[[ $(request) != *kept-comment* ]] || fail "what began the run is still there: $(request)"
 run "$sandhost" exec -q -c full.json --agent "a-sk-model-0123456789abcdef" -- true
 want_exit 0
 gone sk-model-0123456789abcdef 'the name of an agent'
@@ -95,7 +95,6 @@ for end in approve edit deny cancel; do
   run "$sandhost" approvals -a -j
   want_not_in_out "asked-$end"
   want_not_in_out changed-edit
-  want_in_out '"command":"[REDACTED]"'
   gone "asked-$end" $end
   gone jane@example.com $end
   gone changed-edit $end
@@ -109,7 +108,7 @@ run "$sandhost" approve "$id" "$(json approvals 0 approval_id)" --approver alice
 run "$sandhost" resume "$id"
 want_exit 0
 run "$sandhost" approvals -a -j
-want_in_out 'kept-word [REDACTED_EMAIL]'
+want_not_in_out jane@example.com
 gone jane@example.com full
 
 # ---- A refusal ----
@@ -127,9 +126,6 @@ want_exit 1
 want_in_out here.txt
 want_not_in_out model_config
 want_json '{"path": "agent.json", "reason": "says what the run may do; never copied in"}' workspace_sync skipped 0
-cat >policy.json <<'JSON'
-{"mode": "permissive", "rules": {}}
-JSON
 
 # ---- Small payloads ----
 config small.json '"telemetry_config": {"capture": "default", "max_payload_bytes": 60},'
