@@ -199,7 +199,7 @@ for line in waits:
 PY
 
 # ---- Seconds that the sandbox took to open are made up for by one grant
-config second.json "\"application_id\": \"seconds\", \"application\": [$(limit sandbox_seconds 0.001 '"window": "day"')]"
+config second.json "\"application_id\": \"seconds\", \"application\": [$(limit sandbox_seconds 0.000001 '"window": "day"')]"
 run "$sandhost" exec --config second.json --json -- 'echo granted'
 want_exit 123
 id=$(json run_id)

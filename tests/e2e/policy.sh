@@ -94,7 +94,7 @@ want_in_out "sandbox.workspace.sync 'sandhost-guest': allow (follows_command)"
 printf '{"rules": {"deny": [{"rule_id": "d\\u202e", "capability": "memory.x", "reason": "a\\u009b2J\\nb"}]}}' >cursor.json
 run "$sandhost" policy explain -c cursor.json memory.x
 want_exit 126
-want_in_out '  matched_deny: a  2J b'
+want_in_out '  matched_deny: a\u009b2J b'
 ! grep -qP '\xc2\x9b|\xe2\x80\xae' <<<"$out" || fail "a control is printed"
 
 # ---- The network approval

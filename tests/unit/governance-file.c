@@ -439,19 +439,22 @@ static void test_strict_profile_covers_nothing_else(Project *project, gconstpoin
 /* Where nothing is allowed that no rule names, asking about it is more: a person, or --yes, may say yes. */
 static void test_strict_profile_asks_about_nothing_else(Project *project, gconstpointer data) {
   (void)data;
-  static const char *const WIDE[] = {
-      "\"capability\": \"*\"", "\"capability\": \"process.exec\"",
-      "\"capability\": \"process.exec\", \"command\": {\"program\": \"ls\"}",
-      "\"capability\": \"telemetry.*\""};
+  static const char *const WIDE[][2] = {
+      {"*", "\"capability\": \"*\""},
+      {"process.exec", "\"capability\": \"process.exec\""},
+      {"process.exec", "\"capability\": \"process.exec\", \"command\": {\"program\": \"ls\"}"},
+      {"telemetry.*", "\"capability\": \"telemetry.*\""}};
   for (gsize i = 0; i < G_N_ELEMENTS(WIDE); i++) {
     g_autofree char *text =
-        g_strdup_printf("{\"rules\": {\"ask\": [{\"rule_id\": \"more\", %s}]}}", WIDE[i]);
+        g_strdup_printf("{\"rules\": {\"ask\": [{\"rule_id\": \"more\", %s}]}}", WIDE[i][1]);
+    g_autofree char *wanted =
+        g_strdup_printf("Auto-discovered policy ask rule broadens the default baseline: more (no "
+                        "rule of the profile allows all of %s; sandhost policy show --profile "
+                        "strict-production prints its rules)",
+                        WIDE[i][0]);
     g_autofree char *path = write_file(project, NAME, text);
-    g_test_message("%s", WIDE[i]);
-    discovery_refused(project, "strict-production", path, NULL,
-                      "Auto-discovered policy ask rule broadens the default baseline: more (no "
-                      "rule of the profile allows all of *; sandhost policy show --profile "
-                      "strict-production prints its rules)");
+    g_test_message("%s", WIDE[i][1]);
+    discovery_refused(project, "strict-production", path, NULL, wanted);
   }
   put_file(project, NAME,
            "{\"rules\": {\"ask\": [{\"rule_id\": \"q\", \"capability\": "
