@@ -67,7 +67,7 @@ static gboolean is_of_family(const char *glob) {
   gsize literal = strcspn(glob, "*?[");
   for (gsize i = 0; i < G_N_ELEMENTS(FAMILIES); i++) {
     gsize length = strlen(FAMILIES[i]);
-    gboolean reaches = glob[literal] && literal < length; /* a wildcard stands for the rest */
+    gboolean reaches = literal < length && glob[literal]; /* a wildcard stands for the rest */
     if (strncmp(glob, FAMILIES[i], reaches ? literal : length) == 0) {
       return TRUE;
     }
