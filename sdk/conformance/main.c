@@ -62,7 +62,8 @@ static G_GNUC_NORETURN void end_of_it(int number) {
 static void await_the_end(const char *file) {
   static const int SIGNALS[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGALRM};
   const struct sigaction action = {.sa_handler = end_of_it, .sa_flags = SA_ONSTACK};
-  const stack_t own = {.ss_sp = g_malloc(STACK_BYTES), .ss_size = STACK_BYTES};
+  static char room[STACK_BYTES];
+  const stack_t own = {.ss_sp = room, .ss_size = sizeof room};
   last_words = g_strdup_printf("%s: %s ", g_get_prgname(), file);
   sigaltstack(&own, NULL); /* of a stack that has run over nothing is left */
   for (gsize i = 0; i < G_N_ELEMENTS(SIGNALS); i++) {
