@@ -95,6 +95,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     g_string_free(once, TRUE);
   }
   g_autofree char *command = g_strndup(text, length);
-  g_autofree char *formed = command_forms_redact(command);
+  g_free(command_forms_redact(command));
   return 0;
 }
