@@ -57,6 +57,8 @@ const Privacy *host_privacy(sandhost *host);
 
 /* The run and its record, for who reads or changes it: the whole id, owned; story_find's errors. */
 char *host_find_run(sandhost *host, const char *wanted, Record **ret_record, GError **error);
+/* The record, for what is listed of one run (*ret_id owned), or with wanted NULL of all. NULL with *error. */
+Record *host_record_for(sandhost *host, const char *wanted, char **ret_id, GError **error);
 
 /* run.c. A handle that is not started yet; hooks are copied. NULL: *ret_status and *ret_error. */
 sandhost_run *api_run_new(sandhost *host, const struct sandhost_hooks *hooks, int *ret_status,

@@ -9,13 +9,8 @@
 /* ---- What was used ----------------------------------------------------------------------------------------------- */
 
 static JsonObject *list(sandhost *host, const char *wanted, gboolean all, GError **error) {
-  Record *record = NULL;
   g_autofree char *id = NULL;
-  if (wanted) {
-    id = host_find_run(host, wanted, &record, error);
-  } else {
-    record = host_record(host, error);
-  }
+  Record *record = host_record_for(host, wanted, &id, error);
   return record ? record_budgets(record, id, all, error) : NULL;
 }
 

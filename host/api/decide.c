@@ -7,13 +7,8 @@
 #include "run/resume.h"
 
 static JsonObject *list(sandhost *host, const char *wanted, gboolean all, GError **error) {
-  Record *record = NULL;
   g_autofree char *id = NULL;
-  if (wanted) {
-    id = host_find_run(host, wanted, &record, error);
-  } else {
-    record = host_record(host, error);
-  }
+  Record *record = host_record_for(host, wanted, &id, error);
   if (!record) {
     return NULL;
   }

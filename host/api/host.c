@@ -281,3 +281,12 @@ char *host_find_run(sandhost *host, const char *wanted, Record **ret_record, GEr
   }
   return id;
 }
+
+Record *host_record_for(sandhost *host, const char *wanted, char **ret_id, GError **error) {
+  Record *record = NULL;
+  if (!wanted) {
+    return host_record(host, error);
+  }
+  *ret_id = host_find_run(host, wanted, &record, error);
+  return record;
+}

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/shown.h"
+
 /* What stands as it is: anything to see, but of the spaces only the common one. */
 static gboolean is_shown(gunichar c) {
   return c == ' ' || (g_unichar_isprint(c) && !g_unichar_isspace(c) &&
@@ -43,10 +45,8 @@ void repr_line(char *text) {
   for (char *at = text; at && *at;) {
     gunichar c = g_utf8_get_char_validated(at, -1);
     gboolean valid = c != (gunichar)-1 && c != (gunichar)-2;
-    GUnicodeType type = valid ? g_unichar_type(c) : G_UNICODE_OTHER_LETTER;
     gsize length = valid ? (gsize)g_unichar_to_utf8(c, NULL) : 1;
-    if (type == G_UNICODE_CONTROL || type == G_UNICODE_FORMAT || type == G_UNICODE_LINE_SEPARATOR ||
-        type == G_UNICODE_PARAGRAPH_SEPARATOR) {
+    if (valid && shown_is_hidden(c)) {
       memset(at, ' ', length);
     }
     at += length;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static gboolean is_hidden(gunichar c) {
+gboolean shown_is_hidden(gunichar c) {
   switch (g_unichar_type(c)) {
   case G_UNICODE_CONTROL:
   case G_UNICODE_FORMAT:
@@ -22,7 +22,7 @@ static void append_character(GString *out, gunichar c) {
     g_string_append_printf(out, "\\%c", LETTERS[c]);
   } else if (c < 0x20 || c == 0x7f) {
     g_string_append_printf(out, "\\x%02x", c);
-  } else if (is_hidden(c)) {
+  } else if (shown_is_hidden(c)) {
     g_string_append_printf(out, c > 0xffff ? "\\U%08x" : "\\u%04x", c);
   } else {
     g_string_append_unichar(out, c);

@@ -5,6 +5,9 @@
 
 #include <glib.h>
 
+/* What controls, is invisible, or directs the text around it. */
+gboolean shown_is_hidden(gunichar c);
+
 /* Whole and in one line: newline, tab and CR as \n \t \r, other controls and bytes that are no UTF-8 as \xNN, what is
  * invisible or directs text (Unicode Cc, Cf, Zl, Zp) as \uNNNN. */
 void shown_append(GString *out, const char *text);

@@ -197,7 +197,6 @@ gboolean record_step(Record *record, const char *run_id, const char *owner, cons
   g_autoptr(GPtrArray) rows = record_rows(step->events);
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = life_check_held(record, run_id, owner, &refusal);
   }
@@ -216,9 +215,7 @@ gboolean record_step(Record *record, const char *run_id, const char *owner, cons
   if (code == SQLITE_OK && !refusal) {
     code = record_insert_events(record, run_id, warnings);
   }
-  gboolean ok = begun
-                    ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
-                    : record_fail(record, "write", code, error);
+  gboolean ok = record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error);
   pthread_mutex_unlock(&record->lock);
   return ok;
 }
@@ -249,7 +246,6 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
   g_autoptr(GPtrArray) rows = record_rows(events);
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = life_check_held(record, run_id, owner, &refusal);
   }
@@ -262,9 +258,7 @@ gboolean record_suspend(Record *record, const char *run_id, const char *owner,
   if (code == SQLITE_OK && !refusal) {
     code = record_insert_rows(record, run_id, rows);
   }
-  gboolean ok = begun
-                    ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
-                    : record_fail(record, "write", code, error);
+  gboolean ok = record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error);
   pthread_mutex_unlock(&record->lock);
   return ok;
 }

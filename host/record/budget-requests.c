@@ -339,7 +339,6 @@ gboolean record_ask_budget(Record *record, const char *run_id, const char *owner
   RecordShortage unused = {0};
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = life_check_held(record, run_id, owner, &refusal);
   }
@@ -357,9 +356,7 @@ gboolean record_ask_budget(Record *record, const char *run_id, const char *owner
   if (code == SQLITE_OK && !refusal) {
     code = ask(record, run_id, shortage, waiting, &content);
   }
-  gboolean ok = begun
-                    ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
-                    : record_fail(record, "write", code, error);
+  gboolean ok = record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error);
   pthread_mutex_unlock(&record->lock);
   if (ok) {
     *ret_request = g_steal_pointer(&content);
@@ -503,7 +500,6 @@ gboolean record_decide_budget(Record *record, const char *run_id, const char *re
   g_auto(Life) life = {0};
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = life_read(record, run_id, &life);
   }
@@ -523,9 +519,7 @@ gboolean record_decide_budget(Record *record, const char *run_id, const char *re
     json_object_object_del(pending->content, BUDGET_SEALED);
     json_object_array_add(decided, json_object_get(pending->content));
   }
-  gboolean ok = begun
-                    ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
-                    : record_fail(record, "write", code, error);
+  gboolean ok = record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error);
   pthread_mutex_unlock(&record->lock);
   if (ok && ret_requests) {
     *ret_requests = g_steal_pointer(&decided);

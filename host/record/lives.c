@@ -216,7 +216,6 @@ gboolean record_end_life_after(Record *record, const char *run_id, const char *o
   g_autoptr(GPtrArray) rows = record_rows(events);
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = life_check_held(record, run_id, owner, &refusal);
   }
@@ -230,9 +229,7 @@ gboolean record_end_life_after(Record *record, const char *run_id, const char *o
   if (code == SQLITE_OK && !refusal && !life_is_open(end->status)) {
     code = forget_inputs(record, run_id);
   }
-  gboolean ok = begun
-                    ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
-                    : record_fail(record, "write", code, error);
+  gboolean ok = record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error);
   record_wipe_log(record);
   pthread_mutex_unlock(&record->lock);
   return ok;
@@ -442,7 +439,6 @@ gboolean record_take(Record *record, const char *run_id, const char *owner, cons
   pthread_mutex_lock(&record->lock);
   g_autoptr(JsonObject) seals = record_seals(record, run_id);
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = examine(record, run_id, TRUE, limits, &life, &waits, &cause, &refusal);
   }
@@ -452,9 +448,7 @@ gboolean record_take(Record *record, const char *run_id, const char *owner, cons
   if (code == SQLITE_OK && !refusal) {
     code = take_run(record, run_id, &life, &waits, owner, trace_id, lease_seconds, cause);
   }
-  gboolean ok = begun
-                    ? record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error)
-                    : record_fail(record, "write", code, error);
+  gboolean ok = record_settle_refused(record, code, run_id, g_steal_pointer(&refusal), error);
   pthread_mutex_unlock(&record->lock);
   return ok;
 }
@@ -485,7 +479,6 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
   pthread_mutex_lock(&record->lock);
   g_autoptr(JsonObject) seals = record_seals(record, run_id);
   int code = record_run_statement(record, STATEMENT_BEGIN);
-  gboolean begun = code == SQLITE_OK;
   if (code == SQLITE_OK) {
     code = life_read(record, run_id, &life);
   }
@@ -502,8 +495,7 @@ gboolean record_abandon(Record *record, const char *run_id, const char *status, 
       code = record_end_within(record, run_id, status, life.status, reason, NULL);
     }
   }
-  gboolean ok = begun ? record_settle_refused(record, code, run_id, NULL, error)
-                      : record_fail(record, "write", code, error);
+  gboolean ok = record_settle_refused(record, code, run_id, NULL, error);
   record_wipe_log(record);
   pthread_mutex_unlock(&record->lock);
   if (ok) {

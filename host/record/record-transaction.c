@@ -52,6 +52,10 @@ JsonObject *record_json_column(sqlite3_stmt *statement, int column) {
 gboolean record_settle_refused(Record *record, int code, const char *run_id, GError *take_refusal,
                                GError **error) {
   g_autoptr(GError) refusal = take_refusal;
+  if (!refusal &&
+      sqlite3_get_autocommit(record->db)) { /* it was never begun, or SQLite has ended it */
+    return record_fail(record, "write", code, error);
+  }
   code = record_settle(record, refusal ? SQLITE_ABORT : code);
   if (refusal) {
     g_propagate_error(error, g_steal_pointer(&refusal));
