@@ -58,11 +58,18 @@ want_exit 0
 
 # The sandbox keeps what it wrote; the workspace's copy goes in only when somebody changes it.
 printf '%s\n' '{"id": 1, "command": "sh say.sh '"$model"'"}' >requests
+answered() { # ID
+  for _ in $(seq 1200); do
+    grep -qs "\"id\":$1," out.2 && return
+    sleep 0.05
+  done
+}
+: >out.2
 {
-  cat requests; sleep 1
-  echo '{"id": 2, "command": "grep -c '"'sk-model'"' made.txt"}'; sleep 1
+  cat requests; answered 1
+  echo '{"id": 2, "command": "grep -c '"'sk-model'"' made.txt"}'; answered 2
   touch workspace/files/made.txt
-  echo '{"id": 3, "command": "grep -c '"'sk-model'"' made.txt"}'; sleep 1
+  echo '{"id": 3, "command": "grep -c '"'sk-model'"' made.txt"}'; answered 3
   echo changed >workspace/files/made.txt
   echo '{"id": 4, "command": "cat made.txt"}'
 } | "$sandhost" session -c agent.json >out.2 2>err.2
