@@ -19,12 +19,8 @@
 /* Until the kernel has taken the last process of an ended sandbox out of its group. */
 #define CGROUP_PATIENCE (2 * SECOND)
 
-/*
- * The only state of the plugin. host is set by the entry and spawner by start, both before anything else
- * runs and both once; after that they only are read.
- */
+/* The only state of the plugin: set once by the entry, before anything else runs. */
 static const struct sandhost_host *host;
-static Spawner *spawner;
 
 /* ---- Options ---------------------------------------------------------------------------------- */
 
@@ -77,18 +73,6 @@ static const struct sandhost_enforces enforces[] = {
 
 /* ---- Plugin and instance ---------------------------------------------------------------------- */
 
-static int32_t bubblewrap_start(struct sandhost_call *call, const struct sandhost_host *table) {
-  spawner = spawner_new();
-  if (!spawner) {
-    return fail_call_errno(table, call, SANDHOST_NO_MEMORY, errno, "cannot start a thread");
-  }
-  return SANDHOST_OK;
-}
-
-static void bubblewrap_stop(void) {
-  spawner_free(g_steal_pointer(&spawner));
-}
-
 static int32_t bubblewrap_open(struct sandhost_call *call, const struct sandhost_open *request,
                                struct sandhost_instance **ret_instance) {
   if (request->value_count != G_N_ELEMENTS(options)) {
@@ -110,7 +94,6 @@ static int32_t bubblewrap_open(struct sandhost_call *call, const struct sandhost
   }
   struct sandhost_instance *instance = g_new0(struct sandhost_instance, 1);
   instance->host = host;
-  instance->spawner = spawner;
   instance->bwrap_option = g_steal_pointer(&bwrap);
   instance->workdir_size = (uint64_t)values[OPTION_WORKDIR_SIZE].integer;
   instance->tmp_size = (uint64_t)values[OPTION_TMP_SIZE].integer;
@@ -131,6 +114,7 @@ static void bubblewrap_close(struct sandhost_instance *instance) {
   if (instance->filter_fd >= 0) {
     close(instance->filter_fd);
   }
+  spawner_free(instance->spawner);
   pthread_mutex_destroy(&instance->lock);
   cgroup_place_free(instance->place);
   layout_free(instance->layout);
@@ -236,8 +220,6 @@ static const struct sandhost_provider table = {
     .write_file = guest_sandbox_write_file,
     .terminate = bubblewrap_terminate,
     .release = bubblewrap_release,
-    .start = bubblewrap_start,
-    .stop = bubblewrap_stop,
     .enforces_now = bubblewrap_enforces_now,
     .upload = guest_sandbox_upload,
     .download = guest_sandbox_download,

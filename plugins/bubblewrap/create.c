@@ -33,6 +33,7 @@ struct making {
   gboolean limit_nproc; /* by the guest itself */
   const Layout *layout; /* borrowed */
   const char *bwrap;    /* borrowed */
+  Spawner *spawner;     /* borrowed */
   int filter_fd;        /* borrowed */
 };
 
@@ -74,6 +75,19 @@ static const char *find_bwrap(struct sandhost_instance *instance) {
   return instance->bwrap;
 }
 
+/* With the lock. NULL with errno where there can be none. */
+static Spawner *find_spawner(struct sandhost_instance *instance) {
+  if (!instance->spawner) {
+    g_autoptr(GStrvBuilder) needed = g_strv_builder_new();
+    g_strv_builder_add(needed, instance->bwrap);
+    g_strv_builder_addv(needed, (const char **)(gsize)layout_sources(instance->layout));
+    g_auto(GStrv) paths = g_strv_builder_end(needed);
+    /* Nobody knows what a bwrap of the user's own needs besides itself. */
+    instance->spawner = spawner_new(instance->bwrap_option ? NULL : (const char *const *)paths);
+  }
+  return instance->spawner;
+}
+
 static int32_t prepare(struct making *making) {
   struct sandhost_instance *instance = making->instance;
   pthread_mutex_lock(&instance->lock);
@@ -83,6 +97,8 @@ static int32_t prepare(struct making *making) {
     instance->layout = layout_new(instance->tmp_size, instance->workdir_size);
   }
   making->layout = instance->layout;
+  making->spawner = making->bwrap ? find_spawner(instance) : NULL;
+  int thread_error = errno;
   int filter_fd = instance->filter_fd >= 0 ? instance->filter_fd : seccomp_filter_new();
   instance->filter_fd = MAX(filter_fd, -1);
   making->filter_fd = instance->filter_fd;
@@ -103,8 +119,9 @@ static int32_t prepare(struct making *making) {
     return fail_call_errno(instance->host, making->call, SANDHOST_UNAVAILABLE, -filter_fd,
                            "cannot make the filter of system calls");
   }
-  if (!instance->spawner) {
-    return fail_call(instance->host, making->call, SANDHOST_INTERNAL, "start was never called");
+  if (!making->spawner) {
+    return fail_call_errno(instance->host, making->call, SANDHOST_NO_MEMORY, thread_error,
+                           "cannot start a thread");
   }
   return SANDHOST_OK;
 }
@@ -203,7 +220,7 @@ static int spawn_with(struct making *making, int arguments_fd, const int *files,
   if (making->cgroup) {
     options.cgroup_fds = cgroup_procs_fds(making->cgroup, &options.cgroup_count);
   }
-  int error = spawner_spawn(making->instance->spawner, argv, &options, ret_process);
+  int error = spawner_spawn(making->spawner, argv, &options, ret_process);
   close(filter_fd);
   return error;
 }

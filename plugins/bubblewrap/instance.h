@@ -10,7 +10,6 @@
 
 struct sandhost_instance {
   const struct sandhost_host *host; /* constant, as is all down to guest_fd */
-  Spawner *spawner;                 /* the plugin's; NULL: start was not called */
   char *bwrap_option;               /* NULL: to be searched for */
   uint64_t workdir_size;
   uint64_t tmp_size;
@@ -21,6 +20,7 @@ struct sandhost_instance {
   pthread_mutex_t lock; /* guards what follows; what is made once stays and is constant then */
   CgroupPlace *place;
   Layout *layout;
+  Spawner *spawner;
   int filter_fd; /* seccomp.h; -1: not made yet */
   char *bwrap;
   gboolean swept;

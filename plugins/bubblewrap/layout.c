@@ -70,6 +70,8 @@ struct Layout {
   GByteArray *head;                       /* arguments before the variables */
   GByteArray *tail;                       /* after them, up to the working directory */
   GPtrArray *files;                       /* paths to copy into each sandbox; owned strings */
+  GHashTable *folders;                    /* made so far in tail; owned strings */
+  GPtrArray *sources;                     /* paths that are mounted; owned strings, then NULL */
   int made_fds[G_N_ELEMENTS(made_files)]; /* memory with their content; -1: none could be had */
   int made_hosts_fd;
 };
@@ -94,12 +96,20 @@ static void add_memory(GByteArray *arguments, const char *path, const char *mode
   add(arguments, "--perms", mode, "--size", bytes, "--tmpfs", path, NULL);
 }
 
-/* The folders above path, which bwrap would make for its own user only. */
-static void add_parents(GByteArray *arguments, const char *path) {
+/* The folders above path, which bwrap would make for its own user only; those in made, which may be NULL, are there. */
+static void add_parents(GByteArray *arguments, const char *path, GHashTable *made) {
   for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     g_autofree char *parent = g_strndup(path, (gsize)(slash - path));
-    add(arguments, "--dir", parent, NULL);
+    if (!made || g_hash_table_add(made, g_strdup(parent))) {
+      add(arguments, "--dir", parent, NULL);
+    }
   }
+}
+
+/* A folder of the machine, at its own place. */
+static void add_mount(Layout *layout, const char *option, const char *path) {
+  add(layout->tail, option, path, path, NULL);
+  g_ptr_array_add(layout->sources, g_strdup(path));
 }
 
 /* ---- What the machine has --------------------------------------------------------------------- */
@@ -136,8 +146,8 @@ static void for_each_match(Layout *layout, const char *const *patterns, size_t c
 static void use_folder(Layout *layout, const char *path) {
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-    add_parents(layout->tail, path);
-    add(layout->tail, "--ro-bind-try", path, path, NULL);
+    add_parents(layout->tail, path, layout->folders);
+    add_mount(layout, "--ro-bind-try", path);
   }
 }
 
@@ -145,13 +155,13 @@ static void use_file(Layout *layout, const char *path) {
   if (is_link(path)) {
     char *target = target_in_usr(path);
     if (target) {
-      add_parents(layout->tail, path);
+      add_parents(layout->tail, path, layout->folders);
       add(layout->tail, "--symlink", target, path, NULL);
       free(target);
       return;
     }
   }
-  add_parents(layout->tail, path);
+  add_parents(layout->tail, path, layout->folders);
   g_ptr_array_add(layout->files, g_strdup(path));
 }
 
@@ -162,7 +172,7 @@ static void use_program_folder(Layout *layout, const char *path) {
     target[length] = '\0';
     add(layout->tail, "--symlink", target, path, NULL);
   } else if (access(path, F_OK) == 0) {
-    add(layout->tail, "--ro-bind", path, path, NULL);
+    add_mount(layout, "--ro-bind", path);
   }
 }
 
@@ -194,20 +204,20 @@ static void fill_head(GByteArray *head) {
 
 static void fill_tail(Layout *layout) {
   GByteArray *tail = layout->tail;
-  add(tail, "--ro-bind", "/usr", "/usr", NULL);
+  add_mount(layout, "--ro-bind", "/usr");
   for (size_t i = 0; i < G_N_ELEMENTS(program_folders); i++) {
     use_program_folder(layout, program_folders[i]);
   }
   add(tail, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", NULL);
-  /* Settings of namespaces, which belong to whoever made these: outside, that is the commands' own user. */
-  add(tail, "--ro-bind-try", "/proc/sys/kernel", "/proc/sys/kernel", "--ro-bind-try",
-      "/proc/sys/fs/mqueue", "/proc/sys/fs/mqueue", NULL);
+  /* Settings of namespaces belong to whoever made these: outside, that is the commands' own user. */
+  add(tail, "--ro-bind-try", "/proc/sys", "/proc/sys", NULL);
   /* It lists the keys of the user, who is not another one for being in a namespace. */
   if (access("/proc/keys", F_OK) == 0) {
     add(tail, "--ro-bind", "/dev/null", "/proc/keys", NULL);
   }
   add_memory(tail, "/dev/shm", "1777", layout->tmp_size);
-  add(tail, "--dir", "/etc", "--dir", "/var", NULL);
+  add(tail, "--dir", "/var", NULL);
+  add_parents(tail, "/etc/", layout->folders);
   for_each_match(layout, folder_patterns, G_N_ELEMENTS(folder_patterns), use_folder);
   for_each_match(layout, file_patterns, G_N_ELEMENTS(file_patterns), use_file);
 }
@@ -219,8 +229,11 @@ Layout *layout_new(uint64_t tmp_size, uint64_t workdir_size) {
   layout->head = g_byte_array_new();
   layout->tail = g_byte_array_new();
   layout->files = g_ptr_array_new_with_free_func(g_free);
+  layout->folders = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+  layout->sources = g_ptr_array_new_with_free_func(g_free);
   fill_head(layout->head);
   fill_tail(layout);
+  g_ptr_array_add(layout->sources, NULL);
   for (size_t i = 0; i < G_N_ELEMENTS(made_files); i++) {
     layout->made_fds[i] = memory_file("sandhost-etc", made_files[i].content);
   }
@@ -243,7 +256,13 @@ void layout_free(Layout *layout) {
   g_byte_array_unref(layout->head);
   g_byte_array_unref(layout->tail);
   g_ptr_array_unref(layout->files);
+  g_hash_table_unref(layout->folders);
+  g_ptr_array_unref(layout->sources);
   g_free(layout);
+}
+
+const char *const *layout_sources(const Layout *layout) {
+  return (const char *const *)layout->sources->pdata;
 }
 
 /* ---- One sandbox ------------------------------------------------------------------------------ */
@@ -314,7 +333,7 @@ static void add_private_folders(const Layout *layout, GByteArray *arguments, con
     add_memory(arguments, "/tmp", "1777", layout->workdir_size);
   } else {
     add_memory(arguments, "/tmp", "1777", layout->tmp_size);
-    add_parents(arguments, dir);
+    add_parents(arguments, dir, NULL);
     add_memory(arguments, dir, "0700", layout->workdir_size);
   }
   if (!g_str_has_prefix(dir, "/var/tmp")) {

@@ -30,6 +30,9 @@ Layout *layout_new(uint64_t tmp_size, uint64_t workdir_size);
 void layout_free(Layout *layout);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Layout, layout_free)
 
+/* The paths of the machine that are mounted in sandboxes, ended by NULL; the layout's. */
+const char *const *layout_sources(const Layout *layout);
+
 struct layout_wish {
   const char *working_dir; /* as layout_check_working_dir returns it */
   gboolean network;

@@ -2,6 +2,8 @@
 /* spawner.c: one thread, a queue of jobs that live on their callers' stacks, and a lock over both. */
 #include "spawner.h"
 
+#include "mount-view.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -18,6 +20,7 @@ struct job {
 
 struct Spawner {
   pthread_t thread;
+  GStrv needed;         /* constant; NULL: all */
   pthread_mutex_t lock; /* guards all below; nothing else is taken under it */
   pthread_cond_t work;
   struct job *first;
@@ -32,6 +35,9 @@ static void run_job(struct job *job) {
 
 static void *spawner_main(void *data) {
   Spawner *spawner = data;
+  if (spawner->needed) { /* what fails here costs time only */
+    (void)mount_view_narrow((const char *const *)spawner->needed);
+  }
   pthread_mutex_lock(&spawner->lock);
   for (;;) {
     while (!spawner->first && !spawner->stopping) {
@@ -51,8 +57,16 @@ static void *spawner_main(void *data) {
   return NULL;
 }
 
-Spawner *spawner_new(void) {
+static void release(Spawner *spawner) {
+  pthread_cond_destroy(&spawner->work);
+  pthread_mutex_destroy(&spawner->lock);
+  g_strfreev(spawner->needed);
+  g_free(spawner);
+}
+
+Spawner *spawner_new(const char *const *needed) {
   Spawner *spawner = g_new0(Spawner, 1);
+  spawner->needed = g_strdupv((GStrv)(gsize)needed);
   pthread_mutex_init(&spawner->lock, NULL);
   pthread_cond_init(&spawner->work, NULL);
   /* The program's signals are for its own threads. */
@@ -63,7 +77,7 @@ Spawner *spawner_new(void) {
   int error = pthread_create(&spawner->thread, NULL, spawner_main, spawner);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   if (error) {
-    g_free(spawner);
+    release(spawner);
     errno = error;
     return NULL;
   }
@@ -79,9 +93,7 @@ void spawner_free(Spawner *spawner) {
   pthread_cond_signal(&spawner->work);
   pthread_mutex_unlock(&spawner->lock);
   pthread_join(spawner->thread, NULL);
-  pthread_cond_destroy(&spawner->work);
-  pthread_mutex_destroy(&spawner->lock);
-  g_free(spawner);
+  release(spawner);
 }
 
 int spawner_spawn(Spawner *spawner, const char *const argv[],
