@@ -2,15 +2,25 @@
 /* mount-view.c: a namespace of one's own, and one umount for each tree of mounts that nobody needs. */
 #include "mount-view.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 /* Seen from a thread: /proc/self is the process's first thread, which has another namespace. */
 #define MOUNTS "/proc/thread-self/mountinfo"
 /* Of the fields in a line of it, which proc(5) numbers from 1. */
 #define MOUNT_POINT 4
+/* Looks in a row when mounts come faster than they are looked at: what is left costs time only. */
+#define MOST_LOOKS 4
+
+struct MountView {
+  GStrv needed; /* as they really are */
+  int list_fd;  /* tells when the list changes */
+};
 
 /* What bwrap uses whatever it is told to bind. Of /dev only these, and nothing that is mounted below. */
 static const char *const own_places[] = {"/",           "/proc",        "/dev",
@@ -65,17 +75,48 @@ static void drop_others(const char *list, char *const *needed) {
   }
 }
 
-gboolean mount_view_narrow(const char *const *needed) {
+/* Whether the list has changed since this was last asked. */
+static gboolean has_changed(const MountView *view) {
+  struct pollfd list = {.fd = view->list_fd, .events = POLLPRI};
+  return poll(&list, 1, 0) > 0 && (list.revents & POLLPRI) != 0;
+}
+
+static void narrow(const MountView *view) {
   g_autofree char *list = NULL;
+  if (g_file_get_contents(MOUNTS, &list, NULL, NULL)) {
+    drop_others(list, view->needed);
+  }
+}
+
+/* An umount is a change too, so the last look finds nothing to do. */
+void mount_view_refresh(MountView *view) {
+  for (int looks = 0; looks < MOST_LOOKS && has_changed(view); looks++) {
+    narrow(view);
+  }
+}
+
+MountView *mount_view_new(const char *const *needed) {
   if (unshare(CLONE_NEWNS) < 0) {
-    return FALSE;
+    return NULL;
   }
   /* Before anything else: as long as mounts are shared with the machine, an umount is one there too. */
+  int list_fd = -1;
   if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
-      !g_file_get_contents(MOUNTS, &list, NULL, NULL)) {
-    return FALSE;
+      (list_fd = open(MOUNTS, O_RDONLY | O_CLOEXEC)) < 0) {
+    return NULL;
   }
-  g_auto(GStrv) real = resolve(needed);
-  drop_others(list, real);
-  return TRUE;
+  MountView *view = g_new0(MountView, 1);
+  view->needed = resolve(needed);
+  view->list_fd = list_fd;
+  narrow(view);
+  mount_view_refresh(view);
+  return view;
+}
+
+void mount_view_free(MountView *view) {
+  if (view) {
+    close(view->list_fd);
+    g_strfreev(view->needed);
+    g_free(view);
+  }
 }

@@ -10,15 +10,25 @@
 
 #include <glib.h>
 
+/* Of one thread: made, used and freed by it. */
+typedef struct MountView MountView;
+
 /*
  * Gives the calling thread, and what it starts from then on, a mount namespace of its own that keeps what
  * bwrap itself uses (/, /proc, /dev) and what is mounted at, above or below needed: absolute paths, ended by
- * NULL, with links allowed; what of them does not exist is passed over. Mounts that the machine shares and
- * that are made or taken away later in a kept place appear and go here too.
+ * NULL, not kept, with links allowed; what of them does not exist is passed over. Nothing changes for the rest of
+ * the process or of the machine.
  *
- * Returns whether it did: where the thread has no right to (it takes root), everything stays as it was.
- * Nothing changes for the rest of the process or of the machine.
+ * Returns owned; NULL where the thread has no right to such a namespace (it takes root): everything is as it was
+ * then.
  */
-gboolean mount_view_narrow(const char *const *needed);
+MountView *mount_view_new(const char *const *needed);
+
+/* Before something is started: mounts that the machine has made since come in, where it shares them, and those that
+ * are not needed go again. */
+void mount_view_refresh(MountView *view);
+
+/* The namespace stays as long as its thread and what that started. NULL is allowed. */
+void mount_view_free(MountView *view);
 
 #endif

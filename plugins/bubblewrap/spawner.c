@@ -28,16 +28,18 @@ struct Spawner {
   gboolean stopping;
 };
 
-static void run_job(struct job *job) {
+static void run_job(struct job *job, MountView *view) {
+  if (view) {
+    mount_view_refresh(view);
+  }
   job->error = guest_spawn(job->argv, NULL, job->options, &job->process.pid, &job->process.pidfd,
                            &job->process.stream_fd, &job->process.error_fd);
 }
 
 static void *spawner_main(void *data) {
   Spawner *spawner = data;
-  if (spawner->needed) { /* what fails here costs time only */
-    (void)mount_view_narrow((const char *const *)spawner->needed);
-  }
+  /* Without one all works, only later. */
+  MountView *view = spawner->needed ? mount_view_new((const char *const *)spawner->needed) : NULL;
   pthread_mutex_lock(&spawner->lock);
   for (;;) {
     while (!spawner->first && !spawner->stopping) {
@@ -49,11 +51,12 @@ static void *spawner_main(void *data) {
     }
     spawner->first = job->next;
     pthread_mutex_unlock(&spawner->lock);
-    run_job(job);
+    run_job(job, view);
     sem_post(&job->done); /* the job is its caller's again */
     pthread_mutex_lock(&spawner->lock);
   }
   pthread_mutex_unlock(&spawner->lock);
+  mount_view_free(view);
   return NULL;
 }
 

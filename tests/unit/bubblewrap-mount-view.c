@@ -158,9 +158,13 @@ static void follows_the_machine(const Machine *machine) {
   g_assert_false(is_mounted(first, later));
   g_autofree char *second = list_of(spawner);
   g_assert_true(is_mounted(second, later));
+  g_autofree char *elsewhere = mounted(machine->root, "elsewhere");
   g_assert_cmpint(umount2(machine->below, 0), ==, 0); /* it is busy nowhere */
   g_autofree char *third = list_of(spawner);
   g_assert_false(is_mounted(third, machine->below));
+  g_assert_false(is_mounted(third, elsewhere));
+  g_autofree char *own = own_list();
+  g_assert_true(is_mounted(own, elsewhere));
   spawner_free(spawner);
 }
 
