@@ -119,7 +119,7 @@ static gboolean is_to_run(const ResumeCall *call) {
   return call->remains == REMAINS_AGAIN && !call->withheld;
 }
 
-/* Side by side, as they were; so many at a time. */
+/* Side by side, as they were; so many at a time. What finds no room for a thread runs here. */
 static void run_all(Stopped *all, guint count) {
   GThread *threads[AT_ONCE];
   for (guint from = 0; from < count; from += AT_ONCE) {
@@ -128,7 +128,10 @@ static void run_all(Stopped *all, guint count) {
       Stopped *stopped = &all[from + i];
       threads[i] = NULL;
       if (is_to_run(stopped->call)) {
-        threads[i] = g_thread_new("stopped", run_again, stopped);
+        threads[i] = g_thread_try_new("stopped", run_again, stopped, NULL);
+        if (!threads[i]) {
+          run_again(stopped);
+        }
       }
     }
     for (guint i = 0; i < some; i++) {
@@ -136,7 +139,7 @@ static void run_all(Stopped *all, guint count) {
         g_thread_join(threads[i]);
       } else if (all[from + i].call->remains == REMAINS_UNKNOWN) {
         tell_unknown(&all[from + i]);
-      } else if (all[from + i].call->remains == REMAINS_AGAIN) {
+      } else if (all[from + i].call->remains == REMAINS_AGAIN && all[from + i].call->withheld) {
         tell_withheld(&all[from + i]);
       }
     }

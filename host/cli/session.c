@@ -208,7 +208,12 @@ static void start_job(Server *server, JsonObject *id, JsonObject *arguments,
   pthread_mutex_lock(&server->counting);
   server->in_flight++;
   pthread_mutex_unlock(&server->counting);
-  g_thread_unref(g_thread_new("command", work, job));
+  GThread *thread = g_thread_try_new("command", work, job, NULL);
+  if (thread) {
+    g_thread_unref(thread);
+  } else { /* no room for one more: this one runs here, and nothing is read meanwhile */
+    work(job);
+  }
 }
 
 static void take_line(Server *server, const char *text, gsize length) {

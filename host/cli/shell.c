@@ -157,29 +157,48 @@ static void read_lines(Shell *shell, gint64 timeout) {
   }
 }
 
-static int shell_run(const CliRunOptions *options, gint64 timeout) {
-  Shell shell = {0};
-  int code = EXIT_SANDHOST;
+/* NULL: no thread can be had, which is told. */
+static GThread *start_interrupter(Shell *shell) {
+  g_autoptr(GError) error = NULL;
   sigset_t interrupt;
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &interrupt,
-                  NULL); /* every thread inherits it; interrupter waits for it */
+  /* Every thread inherits it; interrupter waits for it. */
+  pthread_sigmask(SIG_BLOCK, &interrupt, NULL);
+  pthread_mutex_init(&shell->lock, NULL);
+  GThread *thread = g_thread_try_new("interrupter", interrupter, shell, &error);
+  if (!thread) {
+    cli_complain("%s", error->message);
+    pthread_mutex_destroy(&shell->lock);
+  }
+  return thread;
+}
+
+static void stop_interrupter(Shell *shell, GThread *thread) {
+  pthread_mutex_lock(&shell->lock);
+  shell->ended = TRUE;
+  pthread_mutex_unlock(&shell->lock);
+  kill(getpid(), SIGINT);
+  g_thread_join(thread);
+}
+
+static int shell_run(const CliRunOptions *options, gint64 timeout) {
+  Shell shell = {0};
+  int code = EXIT_SANDHOST;
   const CliPurpose purpose = {0};
-  if (!cli_run_begin(&shell.run, options, &purpose, TRUE, &code)) {
+  GThread *thread = start_interrupter(&shell); /* before there is a run that could not have one */
+  if (!thread) {
     return code;
   }
-  pthread_mutex_init(&shell.lock, NULL);
-  GThread *thread = g_thread_new("interrupter", interrupter, &shell);
+  if (!cli_run_begin(&shell.run, options, &purpose, TRUE, &code)) {
+    stop_interrupter(&shell, thread);
+    pthread_mutex_destroy(&shell.lock);
+    return code;
+  }
   shell.input = g_byte_array_new();
   read_lines(&shell, timeout);
   g_byte_array_unref(shell.input);
-
-  pthread_mutex_lock(&shell.lock);
-  shell.ended = TRUE;
-  pthread_mutex_unlock(&shell.lock);
-  kill(getpid(), SIGINT);
-  g_thread_join(thread);
+  stop_interrupter(&shell, thread);
   gboolean cancelled = cancel_raised(shell.run.cancel);
   gboolean over = is_over(&shell);
   gboolean finished = cli_run_finish(&shell.run, cancelled ? "cancelled" : "completed", NULL);

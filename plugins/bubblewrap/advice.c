@@ -51,6 +51,11 @@ char *advice_for_complaint(const char *complaint, const char *bwrap, const char 
     return g_strdup_printf("bubblewrap (%s) is too old, version 0.7 or newer is needed: %s", bwrap,
                            words);
   }
+  if (strstr(words, "Resource temporarily unavailable")) {
+    return g_strdup_printf("bubblewrap found no room for another process: the limit of this user's "
+                           "processes (ulimit -u) is reached (%s)",
+                           words);
+  }
   if (!is_refusal(words)) {
     return g_strdup_printf("bubblewrap could not make the sandbox: %s", words);
   }

@@ -68,14 +68,27 @@ static void close_between(unsigned first, unsigned last) {
   }
 }
 
+/* The reason that a sandbox does not begin, to whoever started us and still listens. Returns the exit code. */
+static int complain(const char *what) {
+  int error = errno;
+  struct rlimit files;
+  if ((error == EINVAL || error == EMFILE) && getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    fprintf(stderr, "sandhost-guest: the limit of open files (ulimit -n) is %llu here, too low\n",
+            (unsigned long long)files.rlim_cur);
+  } else {
+    fprintf(stderr, "sandhost-guest: %s: %s\n", what, strerror(error));
+  }
+  return 1;
+}
+
 /* Moves the stream out of the way of everything that is ever inherited, gives 0, 1 and 2 to nobody,
  * and keeps nothing else of whoever started us. The two may be one socket: each gets a descriptor
  * of its own, so that reading and writing can be watched apart. */
 static int take_stream(void) {
   int in = fcntl(0, F_DUPFD_CLOEXEC, STREAM_FD);
-  int out = fcntl(1, F_DUPFD_CLOEXEC, in + 1);
-  int null = open_null();
-  if (in < 0 || out < 0 || null < 0) {
+  int out = in < 0 ? -1 : fcntl(1, F_DUPFD_CLOEXEC, in + 1);
+  int null = out < 0 ? -1 : open_null();
+  if (null < 0) {
     return -1;
   }
   for (int i = 0; i < 3; i++) {
@@ -133,15 +146,18 @@ static void settle(void) {
   sigprocmask(SIG_BLOCK, &child, NULL);
 }
 
-/* 0, or -1: it is no number, or the limit cannot be had; then nothing may run. */
+/* 0, or -1: it is no number, or the limit cannot be had; then nothing may run. A lower one that holds already stays. */
 static int limit_processes(const char *text) {
   char *end = NULL;
   errno = 0;
   unsigned long number = strtoul(text, &end, 10);
-  const struct rlimit limit = {.rlim_cur = number, .rlim_max = number};
-  if (errno || end == text || *end || *text == '-' || number == 0) {
+  struct rlimit limit;
+  if (errno || end == text || *end || *text == '-' || number == 0 ||
+      getrlimit(RLIMIT_NPROC, &limit) < 0) {
     return -1;
   }
+  limit.rlim_max = limit.rlim_max < number ? limit.rlim_max : number;
+  limit.rlim_cur = limit.rlim_max;
   return setrlimit(RLIMIT_NPROC, &limit);
 }
 
@@ -151,8 +167,10 @@ static int read_arguments(int argc, char **argv) {
   char **rest = argv + is_filtered;
   int count = argc - is_filtered;
   if (count == 1 || (count == 3 && strcmp(rest[1], "--nproc") == 0)) {
-    int failed = count == 3 && limit_processes(rest[2]) < 0;
-    return failed || (is_filtered && filter_install() < 0) ? 1 : -1;
+    if (count == 3 && limit_processes(rest[2]) < 0) {
+      return complain("cannot limit processes");
+    }
+    return is_filtered && filter_install() < 0 ? complain("cannot refuse system calls") : -1;
   }
   if (argc == 2 && strcmp(argv[1], "--version") == 0) {
     printf("sandhost-guest protocol %u\n", GUEST_VERSION);
@@ -169,7 +187,7 @@ int main(int argc, char **argv) {
   }
   settle();
   if (take_stream() < 0 || loop_init() < 0) {
-    return 1;
+    return complain("cannot serve its stream");
   }
   memory_init();
   keeper_init(); /* without one now, the first command makes it */

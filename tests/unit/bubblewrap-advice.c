@@ -64,6 +64,14 @@ static void test_settings_that_allow(void) {
          "permitted)");
 }
 
+static void test_no_room(void) {
+  expect("bwrap: Creating new namespace failed: Resource temporarily unavailable",
+         "kernel/unprivileged_userns_clone", "1\n",
+         "bubblewrap found no room for another process: the limit of this user's processes (ulimit "
+         "-u) "
+         "is reached (Creating new namespace failed: Resource temporarily unavailable)");
+}
+
 static void test_other_complaints(void) {
   expect("bwrap: Unknown option --size", NULL, NULL,
          "bubblewrap (/usr/bin/bwrap) is too old, version 0.7 or newer is needed: Unknown option "
@@ -87,6 +95,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/bubblewrap-advice/no-namespaces-left", test_no_namespaces_left);
   g_test_add_func("/bubblewrap-advice/apparmor", test_apparmor);
   g_test_add_func("/bubblewrap-advice/settings-that-allow", test_settings_that_allow);
+  g_test_add_func("/bubblewrap-advice/no-room", test_no_room);
   g_test_add_func("/bubblewrap-advice/other-complaints", test_other_complaints);
   g_test_add_func("/bubblewrap-advice/missing", test_missing);
   return g_test_run();
