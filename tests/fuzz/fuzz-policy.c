@@ -45,7 +45,8 @@ static void check_verdicts(const Policy *policy, const PolicyRequest *request,
     const PolicyVerdict *verdict = g_ptr_array_index(verdicts, i);
     g_assert_true(verdict->matched == !verdict->why_not);
     if (verdict->matched && verdict->effect == decision->effect && decision->matched_rule_ids[0]) {
-      g_assert_cmpstr(decision->matched_rule_ids[next++], ==, verdict->rule_id);
+      g_assert_cmpstr(decision->matched_rule_ids[next], ==, verdict->rule_id);
+      next++;
     }
   }
   g_assert_null(decision->matched_rule_ids[next]);
