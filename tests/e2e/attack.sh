@@ -36,6 +36,47 @@ become_user() {
   cd "$work/user"
 }
 
+# The folder below which who runs the host can make a group that limits memory, found by making one. Nothing: none.
+group_place() {
+  "${as[@]}" sh -c '
+    root=/sys/fs/cgroup file=memory.max place=$(sed -n "s/^0:://p" /proc/self/cgroup)
+    if ! [ -e $root/cgroup.controllers ]; then
+      root=$root/memory file=memory.limit_in_bytes
+      place=$(sed -En "s/^[0-9]+:([^:]*,)?memory(,[^:]*)?://p" /proc/self/cgroup)
+      [ -d "$root$place" ] || place=
+    fi
+    while :; do
+      probe=$root$place/sandhost-probe-$$
+      if mkdir "$probe"; then
+        written=0
+        echo 67108864 >"$probe/$file" || written=1
+        rmdir "$probe"
+        [ $written -ne 0 ] || { echo "$root${place%/}" && exit; }
+      fi
+      # Of version 1 there is one place only.
+      [ -n "$place" ] && [ $file = memory.max ] || exit 1
+      place=${place%/*}
+    done' 2>/dev/null
+}
+memory_can_be_limited() { group_place >"$work/.place"; }
+
+# Gives the ordinary user a control group, as a service manager would. 1: nobody can make one here.
+hand_out_group() {
+  local place=() group member
+  mapfile -t place < <(as=() && group_place)
+  [ ${#place[@]} -eq 1 ] || return 1
+  group=$place/sandhost-test-$$ member=$group
+  mkdir "$group"
+  at_exit+=("find '$group' -depth -type d -exec rmdir {} +")
+  if [ -e "$group/cgroup.subtree_control" ]; then # version 2: processes are at the ends only
+    echo +memory >"$group/cgroup.subtree_control"
+    member=$group/own
+    mkdir "$member"
+  fi
+  chown -R 12345:12345 "$group"
+  as=(sh -c 'echo $$ >"$0" && exec "$@"' "$member/cgroup.procs" "${as[@]}")
+}
+
 fresh() { # an empty workspace, of who runs the host
   rm -rf files facts agent.json
   mkdir files
@@ -149,7 +190,11 @@ network_on() {
 
 # The host has a terminal, with a line typed ahead; inside there is none, and nothing is typed into it.
 host_terminal() {
-  command -v script >/dev/null || { said "no script(1): not tried at a terminal" && return; }
+  command -v script >/dev/null || {
+    [ "$(id -u)" -ne 0 ] || fail "there is no script(1) to make a terminal with"
+    left_out "at a terminal: no script(1)"
+    return
+  }
   fresh
   bring attempts.py system.py
   echo '{"outside": "/nowhere", "key": "", "secret": "x"}' >files/facts.json
@@ -363,5 +408,11 @@ who=root
 all
 command -v setpriv >/dev/null || skip "no setpriv(1) to become an ordinary user with"
 become_user
-who=user
+who=user memory_comes_later=said
 all
+who="user with a control group" memory_comes_later=
+if hand_out_group; then
+  ATTACK_PARTS='memory kept_memory' all
+else
+  left_out "memory, as an ordinary user: no control group can be handed out here"
+fi

@@ -3,6 +3,7 @@
 #ifndef SANDHOST_TESTS_BUBBLEWRAP_FIXTURE_H
 #define SANDHOST_TESTS_BUBBLEWRAP_FIXTURE_H
 
+#include "control-groups.h"
 #include "plugin-fixture.h"
 
 struct settings { /* zero: as the option's fallback says */
@@ -76,6 +77,12 @@ FAKE_UNUSED static gboolean box_enforces(const struct box *box, uint32_t setting
   }
   fake_call_clear(&call);
   return level == SANDHOST_LEVEL_ENFORCED;
+}
+
+/* A test that finds no limit of a controller returns after this. */
+FAKE_UNUSED static void box_skip_without(const char *controller) {
+  g_assert_false(control_groups_are_ours(controller));
+  plugin_skip("no control groups for this user");
 }
 
 /* ---- Processes of the machine ----------------------------------------------------------------- */

@@ -380,7 +380,7 @@ static void test_key_that_is_taken(void) {
   g_autofree char *message = NULL;
   if (!box_enforces(&box, SANDHOST_SETTING_MEMORY)) {
     box_end(&box);
-    plugin_skip("no control groups for this user");
+    box_skip_without("memory");
     return;
   }
   struct sandhost_sandbox *first = plugin_create(box.instance, &wish);

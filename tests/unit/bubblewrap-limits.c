@@ -33,7 +33,7 @@ static gboolean memory_is_limited(void) {
 
 static void test_memory(void) {
   if (!memory_is_limited()) {
-    plugin_skip("no control groups for this user");
+    box_skip_without("memory");
     return;
   }
   struct box box =
@@ -72,7 +72,7 @@ static void test_unlimitable_memory_is_refused(void) {
 
 static void test_too_little_memory_to_start(void) {
   if (!memory_is_limited()) {
-    plugin_skip("no control groups for this user");
+    box_skip_without("memory");
     return;
   }
   plugin_start();
@@ -94,7 +94,7 @@ static void test_cpu(void) {
   gboolean limited = box_enforces(&box, SANDHOST_SETTING_CPU);
   box_end(&box);
   if (!limited) {
-    plugin_skip("no control groups for this user");
+    box_skip_without("cpu");
     return;
   }
   box = box_with(&(struct settings){0}, &(struct wish){.cpu_millis = 200});
@@ -110,7 +110,7 @@ static void test_processes(void) {
   struct box box = box_with(&(struct settings){.pids_limit = 40}, &(struct wish){0});
   if (!box_enforces(&box, SANDHOST_SETTING_PIDS)) {
     box_end(&box);
-    plugin_skip("nothing here limits processes");
+    box_skip_without("pids");
     return;
   }
   /* The shell ends when it cannot fork, and counts without forking. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # parts.bash: what a hostile command does to itself in any sandbox, and what has to come of it. Sourced by attack.sh and
-# docker-attack.sh, which set what session.bash says, and define fresh, config, inside, said and
-# nothing_left.
+# docker-attack.sh, which set what session.bash says, and define fresh, config, inside, said, nothing_left and
+# memory_can_be_limited.
 
 bring() { # FILE...: from this folder into the workspace
   local file
@@ -170,13 +170,15 @@ cancelled_bomb() {
 
 # ---- Memory ---------------------------------------------------------------------------------------------------------------
 
-# Whether there can be a limit here; what an ordinary user may not have is refused before anything starts.
+# Whether there is a limit here; who cannot have one is refused before anything starts.
 has_memory_limit() {
   config '"resources": {"memory": "96m"}'
   inside -q -- true
   [ "$code" -ne 0 ] || return 0
   want_in_err 'memory'
-  said "memory: no control group for this user; such a manifest is refused"
+  ! memory_can_be_limited || fail "memory can be limited here, but sandhost does not"
+  # Whoever is given a control group afterwards has tried all of it in the end.
+  "${memory_comes_later:-left_out}" "memory: no limit for this user; such a manifest is refused"
   return 1
 }
 
