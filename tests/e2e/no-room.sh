@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# No room for one more descriptor, thread or process: whoever asks is told so in words, nothing aborts, nothing is left,
-# and what is less than a sandbox would be allowed is still enough for one.
+# No room for one more descriptor, thread, process or file of the workspace: whoever asks is told so in words, nothing
+# aborts, nothing is left, and what is less than a sandbox would be allowed is still enough for one.
 . "$(dirname "$0")/lib.bash"
 
 mkdir files
@@ -22,6 +22,30 @@ for most in 8 16 24 32 48 64 80 100 128 256; do
 done
 [ "$refused" -ge 3 ] || fail "$refused limits were too low; nothing was tried"
 want_exit 0 # the last
+
+# ---- The workspace's disk ----------------------------------------------------------------------------------------------
+
+# The command's result stands, each file is there as a whole or as it was, and the next run can be had.
+cat >full.sh <<'SH'
+mount -t tmpfs -o size=1m none files || exit 77
+echo old >files/b
+head -c 700000 /dev/zero | tr '\0' y >files/ballast
+"$1" exec -q -w files -- 'for f in a b c; do head -c 200000 /dev/zero | tr "\0" x >$f; done; mkdir new; echo small >new/small; exit 3'
+echo "exit $?"
+ls -A files
+wc -c <files/a
+cat files/b files/new/small
+"$1" exec -q -w files -- 'cat b; rm ballast'
+echo "exit $?"
+SH
+run unshare --mount bash full.sh "$sandhost"
+if [ "$code" -eq 77 ]; then
+  left_out "a full disk: nothing can be mounted here"
+else
+  want_err 'sandhost: b: could not be written (No space left on device)
+sandhost: c: could not be written (No space left on device)'
+  want_out $'exit 3\na\nb\nballast\nnew\n200000\nold\nsmall\nold\nexit 0'
+fi
 
 # ---- Threads and processes ---------------------------------------------------------------------------------------------
 
