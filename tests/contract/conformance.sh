@@ -29,5 +29,5 @@ if [ "$(id -u)" -eq 0 ]; then
   cp "$providers/sandhost-bubblewrap.so" "$folder/parts"
   chmod -R a+rX "$folder/parts"
   judge 'bubblewrap as an ordinary user' setpriv --reuid 12345 --regid 12345 --clear-groups \
-    env -i PATH="$PATH" HOME=/nonexistent "$folder/parts/sandhost-conformance" "$folder/parts/sandhost-bubblewrap.so"
+    env -i PATH="$PATH" HOME=/nonexistent G_SLICE="${G_SLICE:-}" "$folder/parts/sandhost-conformance" "$folder/parts/sandhost-bubblewrap.so"
 fi

@@ -32,18 +32,18 @@ done < <(sed -n 's/^FAILED *//p' <<<"$out")
 want_in_out ' passed, 1 failed, '
 
 # Broken frames, streams that are none, windows overrun; archives with links, odd names and broken ends; files that are
-# none; scripts that are too long.
+# none; scripts that are too long. Left out is what valgrind does not have: openat2, a failing exec, few descriptors.
 hostile() { # TEST OF THE GUEST, OPTIONS...
   run env SANDHOST_TEST_GUESTS="$work/guests" "$SANDHOST_BUILD/bin/test-guest-$1" "${@:2}"
   want_exit 0
 }
 hostile greeting
 hostile transfers
-hostile files
-hostile control -p /guest/control/stdin-window -p /guest/control/stdin-closed -p /guest/control/too-many \
-  -p /guest/control/full-stream -p /guest/control/end-of-stream
-hostile commands -p /guest/commands/large-script -p /guest/commands/large-argument -p /guest/commands/late-credit \
-  -p /guest/commands/cannot-start
+hostile files -s /guest/files/read -s /guest/files/write
+hostile control -p /guest/control/cancel -p /guest/control/full-pipe -p /guest/control/full-stream \
+  -p /guest/control/end-of-stream -p /guest/control/stdin -p /guest/control/stdin-window -p /guest/control/stdin-closed \
+  -p /guest/control/stdin-unread -p /guest/control/parallel -p /guest/control/too-many
+hostile commands -s /guest/commands/surroundings -s /guest/commands/file-limit-is-kept -s /guest/commands/large-argument
 
 # A keeper is forked in the middle of a function of the guest, whose memory it never hands back: its leaks are none.
 findings=$(
