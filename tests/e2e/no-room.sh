@@ -89,7 +89,7 @@ for most in 2 3 4 6 8 12 16 24; do
     want_err ''
   fi
 done
-run_with $'echo done\n' limited 3 shell -w files
+run_with $'echo done\n' limited 1 shell -w files
 want_exit 125
 [[ $err == 'sandhost: '*'Resource temporarily unavailable' && $err != *$'\n'* ]] || fail "the shell does not say why it ends"
 [ -z "$(pgrep -u $number || true)" ] || fail "left: $(pgrep -au $number)"
