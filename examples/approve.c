@@ -36,6 +36,8 @@ static int find_id(const char *json, const char *key, char *ret_id) {
   return at && sscanf(at + strlen(member), "%127[a-z0-9_]%n", ret_id, &length) == 1;
 }
 
+static char on_call[] = "alice";
+
 /* Who may decide: a real program looks at a session, a token or a directory of people. */
 static int check(void *user, const struct sandhost_decision *decision, char **ret_refusal) {
   if (strcmp(decision->approver, user) == 0) {
@@ -50,7 +52,7 @@ static sandhost *open_host(char **argv) {
                                              .workspace = argv[1],
                                              .record = argv[2],
                                              .check_approver = check,
-                                             .user = (void *)"alice"};
+                                             .user = on_call};
   sandhost *host = NULL;
   char *error = NULL;
   if (sandhost_open(CONFIG, &settings, &host, &error) != SANDHOST_STATUS_OK) {
