@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/last-words.h"
 
 /* Loading does next to nothing in a sound plugin. */
 #define LOAD_PATIENCE (20 * CLOCK_SECOND)
@@ -29,6 +30,7 @@ void apart_loaded(void) {
 }
 
 static G_GNUC_NORETURN void look_here(const Apart *apart, int answer, pid_t parent) {
+  last_words_end(); /* the parent tells how it went */
   /* A sandbox that is being made is ended by whom it belongs to, even if the parent is killed. */
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) { /* it was, before it was asked for */

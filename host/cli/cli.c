@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/shown.h"
 
@@ -34,7 +35,8 @@ void cli_complain(const char *format, ...) {
 }
 
 int cli_fail(const GError *error) {
-  cli_complain("%s", error->message);
+  g_autofree char *message = descriptors_explain(error->message);
+  cli_complain("%s", message);
   if (g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFLICT) &&
       strstr(error->message, " is still waiting for ")) {
     return EXIT_WAITING;

@@ -7,6 +7,7 @@
 
 #include "base/build.h"
 #include "cli/cli.h"
+#include "cli/last-words.h"
 
 static const CliCommand COMMANDS[] = {
     {.name = "exec", .summary = "Run one command in a sandbox", .run = cli_exec},
@@ -72,6 +73,7 @@ int main(int argc, char **argv) {
     printf("sandhost %s\n", SANDHOST_VERSION);
     return 0;
   }
+  last_words_begin();
   for (gsize i = 0; i < G_N_ELEMENTS(COMMANDS); i++) {
     if (strcmp(name, COMMANDS[i].name) == 0) {
       int code = COMMANDS[i].run(argc - 1, argv + 1);
@@ -80,9 +82,11 @@ int main(int argc, char **argv) {
       if (fault) {
         cli_complain("could not write standard output: %s", g_strerror(fault));
       }
+      last_words_end();
       return fault && code == 0 ? EXIT_SANDHOST : code;
     }
   }
+  last_words_end();
   cli_complain("unknown command '%s'; sandhost --help lists them", name);
   return EXIT_USAGE;
 }

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
+#include "provider/inside.h"
 #include "provider/text.h"
 #include "provider/worker.h"
 
@@ -170,7 +172,11 @@ static gint32 enter_and_invoke(Job *job) {
   pthread_mutex_lock(&job->call.lock);
   job->inside = TRUE;
   pthread_mutex_unlock(&job->call.lock);
-  return job->invoke(job);
+  InsideVisit visit;
+  inside_enter(&visit, job->provider->table.name, job->operation);
+  gint32 status = job->invoke(job);
+  inside_leave(&visit);
+  return status;
 }
 
 static void job_main(void *argument) {
@@ -308,7 +314,15 @@ gboolean job_finish(Job *job, GError **error) {
                 job->operation);
     return FALSE;
   }
-  return call_settle(&job->call, job->status, name, job->operation, error);
+  GError *failure = NULL;
+  gboolean settled = call_settle(&job->call, job->status, name, job->operation, &failure);
+  if (failure) {
+    char *told = failure->message;
+    failure->message = descriptors_explain(told);
+    g_free(told);
+    g_propagate_error(error, failure);
+  }
+  return settled;
 }
 
 /* ---- Copies of arguments ------------------------------------------------------------------------------- */

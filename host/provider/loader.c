@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "provider/file-check.h"
+#include "provider/inside.h"
 #include "provider/job.h"
 #include "provider/table.h"
 #include "provider/text.h"
@@ -36,9 +37,12 @@ static Provider *new_provider(const struct sandhost_provider *table, const char 
   return provider;
 }
 
-static Known *ask(ProviderEntry entry, const char *file) {
+static Known *ask(ProviderEntry entry, const char *name, const char *file) {
   Known *known = g_new0(Known, 1);
+  InsideVisit visit;
+  inside_enter(&visit, name, "loading");
   const struct sandhost_provider *theirs = entry(&call_host_table);
+  inside_leave(&visit);
   struct sandhost_provider table = {0};
   if (!theirs) {
     known->reason =
@@ -67,14 +71,14 @@ static ProviderEntry entry_of(gpointer symbol) {
   return entry;
 }
 
-static const Known *ask_once(ProviderEntry entry, const char *file) {
+static const Known *ask_once(ProviderEntry entry, const char *name, const char *file) {
   pthread_mutex_lock(&loader.lock);
   if (!loader.known) {
     loader.known = g_hash_table_new(NULL, NULL);
   }
   Known *known = g_hash_table_lookup(loader.known, key_of(entry));
   if (!known) {
-    known = ask(entry, file);
+    known = ask(entry, name, file);
     g_hash_table_insert(loader.known, key_of(entry), known);
   }
   pthread_mutex_unlock(&loader.lock);
@@ -82,7 +86,7 @@ static const Known *ask_once(ProviderEntry entry, const char *file) {
 }
 
 Provider *loader_load_entry(const char *name, ProviderEntry entry, GError **error) {
-  const Known *known = ask_once(entry, NULL);
+  const Known *known = ask_once(entry, name, NULL);
   if (!known->provider) {
     g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "provider %s refused: %s", name,
                 known->reason);
@@ -136,7 +140,10 @@ Provider *loader_load_file(const char *name, const char *file, GError **error) {
   if (!resolved) {
     return refuse(file, reason, error);
   }
+  InsideVisit visit;
+  inside_enter(&visit, name, "loading");
   void *handle = dlopen(resolved, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  inside_leave(&visit);
   if (!handle) {
     g_autofree char *why = text_clean_string(dlerror(), 512);
     return refuse(file, why, error);
@@ -145,7 +152,7 @@ Provider *loader_load_file(const char *name, const char *file, GError **error) {
   if (!entry) {
     return NULL;
   }
-  const Known *known = ask_once(entry, file);
+  const Known *known = ask_once(entry, name, file);
   if (!known->provider) {
     return refuse(file, known->reason, error);
   }

@@ -27,8 +27,16 @@ static struct {
   pid_t pid;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* What a crash raises: blocked, it would end the process before anybody could say where. */
+static const int CRASHES[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+
+/* Of a stack that has run over nothing is left for a handler. */
+#define HANDLER_STACK (64u << 10)
+
 static void *work(void *argument) {
   Worker *self = argument;
+  const stack_t own = {.ss_sp = g_malloc(HANDLER_STACK), .ss_size = HANDLER_STACK};
+  sigaltstack(&own, NULL);
   pthread_mutex_lock(&pool.lock);
   for (;;) {
     while (!self->function) {
@@ -57,6 +65,9 @@ static gboolean start_worker(void (*function)(void *), void *argument) {
   sigset_t before;
   pthread_t thread;
   sigfillset(&all);
+  for (gsize i = 0; i < G_N_ELEMENTS(CRASHES); i++) {
+    sigdelset(&all, CRASHES[i]);
+  }
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int failed = pthread_create(&thread, NULL, work, worker);
   pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -2,6 +2,7 @@
 /* execute-tell.c: what the door is told of a call. */
 #include "run/execute-private.h"
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "run/observation.h"
 
@@ -55,10 +56,13 @@ void call_tell_error(const Call *call, const GError *error, ExecuteOutcome *ret_
   }
   ret_outcome->end = end_of_error(call, error);
   ret_outcome->exit_code = -1;
-  ret_outcome->observation = observation_error(
-      call->args,
-      ret_outcome->end == EXECUTE_CANCELLED ? "Tool execution cancelled" : error->message,
-      sandhost_error_governance_code(error));
+  g_autofree char *explained = descriptors_explain(error->message);
+  ret_outcome->observation =
+      observation_error(call->args,
+                        ret_outcome->end == EXECUTE_CANCELLED ? "Tool execution cancelled"
+                        : ret_outcome->end == EXECUTE_FAILED  ? explained
+                                                              : error->message,
+                        sandhost_error_governance_code(error));
   if (ret_outcome->end == EXECUTE_CANCELLED) {
     json_add_text(ret_outcome->observation, "error_type", "cancelled");
     return;

@@ -50,7 +50,7 @@ typedef struct {
 } Check;
 
 extern const Check LIFECYCLE_CHECKS[], EXECUTE_CHECKS[], LIMIT_CHECKS[], FILE_CHECKS[],
-    TRANSFER_CHECKS[], OPTIONAL_CHECKS[];
+    TRANSFER_CHECKS[], OPTIONAL_CHECKS[], PROCESS_CHECKS[];
 
 /* The first one counts; returns FALSE, so that a helper can report and return in one statement. */
 gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);

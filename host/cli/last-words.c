@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* last-words.c: what is said here is said in a signal handler or an exit handler, so it is put together of pieces. */
+#include "cli/last-words.h"
+
+#include <glib.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "provider/inside.h"
+
+/* A sanitizer has last words of its own, which say more. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZER_SPEAKS TRUE
+#else
+#define SANITIZER_SPEAKS FALSE
+#endif
+
+static const struct {
+  int number;
+  const char *words;
+} CRASHES[] = {
+    {SIGABRT, "crashed (Aborted)"},
+    {SIGSEGV, "crashed (Segmentation fault)"},
+    {SIGBUS, "crashed (Bus error)"},
+    {SIGILL, "crashed (Illegal instruction)"},
+    {SIGFPE, "crashed (Floating point exception)"},
+};
+
+static gint listens; /* atomic */
+
+static void put(const char *text) {
+  ssize_t written = write(STDERR_FILENO, text, strlen(text));
+  (void)written; /* there is nobody left to tell */
+}
+
+static void tell(const char *what) {
+  Inside inside = inside_now();
+  put("sandhost: ");
+  if (inside.provider) {
+    put("the provider ");
+    put(inside.provider);
+    put(" ");
+    put(what);
+    put(" in ");
+    put(inside.operation);
+  } else {
+    put("the program ");
+    put(what);
+  }
+  put("; a run that had begun is on record as interrupted\n");
+}
+
+static void on_crash(int number) {
+  for (gsize i = 0; i < G_N_ELEMENTS(CRASHES); i++) {
+    if (CRASHES[i].number == number && g_atomic_int_get(&listens)) {
+      tell(CRASHES[i].words);
+    }
+  }
+  raise(number); /* its handler is gone, so this is the end */
+}
+
+/* What GLib does after --help is in the main thread and in no provider. */
+static void on_exit_of_a_stranger(void) {
+  if (g_atomic_int_get(&listens) && (inside_now().provider || gettid() != getpid())) {
+    tell("ended the program");
+    _exit(EXIT_SANDHOST);
+  }
+}
+
+void last_words_begin(void) {
+  const struct sigaction action = {.sa_handler = on_crash,
+                                   .sa_flags = (int)SA_RESETHAND | SA_NODEFER | SA_ONSTACK};
+  for (gsize i = 0; i < G_N_ELEMENTS(CRASHES) && !SANITIZER_SPEAKS; i++) {
+    sigaction(CRASHES[i].number, &action, NULL);
+  }
+  g_atomic_int_set(&listens, 1);
+  atexit(on_exit_of_a_stranger);
+}
+
+void last_words_end(void) {
+  g_atomic_int_set(&listens, 0);
+}
