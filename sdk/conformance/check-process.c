@@ -49,21 +49,31 @@ static guint grown(gboolean keeps_only, guint before) {
   return now > before ? now - before : 0;
 }
 
-static void one_sandbox(Subject *subject, Verdict *verdict) {
+/* Whether it works is what the other checks look at: here it may fail. */
+static void one_command(Box *box) {
+  Ran ran;
+  run_script(box, "echo one", NULL, &ran);
+  ran_clear(&ran);
+}
+
+static void one_sandbox(Subject *subject) {
   Box box;
-  if (box_open(&box, subject, SANDHOST_NETWORK_DENY, verdict)) {
-    want_run(&box, "echo one", 0, "one\n", verdict);
-    box_close(&box, verdict);
+  Verdict scrap = {0};
+  if (box_open(&box, subject, SANDHOST_NETWORK_DENY, &scrap)) {
+    one_command(&box);
+    box_close(&box, &scrap);
   }
+  g_free(scrap.wrong);
+  g_free(scrap.skipped);
 }
 
 static void check_sandboxes(Subject *subject, Verdict *verdict) {
-  for (int i = 0; i < WARM_ROUNDS && !verdict->wrong; i++) {
-    one_sandbox(subject, verdict);
+  for (int i = 0; i < WARM_ROUNDS; i++) {
+    one_sandbox(subject);
   }
   guint before = count_open(FALSE);
-  for (int i = 0; i < ROUNDS && !verdict->wrong; i++) {
-    one_sandbox(subject, verdict);
+  for (int i = 0; i < ROUNDS; i++) {
+    one_sandbox(subject);
   }
   guint more = grown(FALSE, before);
   if (more >= ROUNDS) {
@@ -77,9 +87,9 @@ static void check_commands(Subject *subject, Verdict *verdict) {
     return;
   }
   guint before = 0;
-  for (int i = 0; i < WARM_ROUNDS + ROUNDS && !verdict->wrong; i++) {
+  for (int i = 0; i < WARM_ROUNDS + ROUNDS; i++) {
     before = i == WARM_ROUNDS ? count_open(FALSE) : before;
-    want_run(&box, "echo one", 0, "one\n", verdict);
+    one_command(&box);
   }
   guint more = grown(FALSE, before);
   if (more >= ROUNDS) {
@@ -95,7 +105,7 @@ static void check_closed_on_exec(Subject *subject, Verdict *verdict) {
   if (!box_open(&box, subject, SANDHOST_NETWORK_DENY, verdict)) {
     return;
   }
-  want_run(&box, "echo one", 0, "one\n", verdict);
+  one_command(&box);
   guint more = grown(TRUE, before);
   if (more > 0) {
     wrong(verdict, "%u descriptors of a sandbox are not closed when another program is begun",
@@ -203,7 +213,7 @@ static void check_state(Subject *subject, Verdict *verdict) {
   State before;
   State after;
   state_take(&before);
-  one_sandbox(subject, verdict);
+  one_sandbox(subject);
   state_take(&after);
   compare(&before, &after, verdict);
   put_back(&before, &after);
