@@ -309,6 +309,21 @@ static void test_helper_hangs_and_is_cancelled(void) {
   folder_end(&folder);
 }
 
+/* Left open by whoever else is in this process; a helper gets its input, its output and its complaints. */
+static void test_helper_inherits_nothing(void) {
+  int leak = open("/dev/null", O_RDONLY); /* inheritable, on purpose */
+  int high = fcntl(leak, F_DUPFD, 150);
+  check_helper("#!/bin/sh\n"
+               "for fd in /proc/$$/fd/1[5-9][0-9] /proc/$$/fd/[3-9]; do\n"
+               "  [ -e \"$fd\" ] && [ \"$(readlink \"$fd\")\" = /dev/null ] && exit 5\n"
+               "done\n"
+               "echo '{\"Username\":\"u\",\"Secret\":\"s\"}'\n",
+               0755, "{\"username\":\"u\",\"password\":\"s\",\"serveraddress\":\"host:5000\"}",
+               NULL);
+  close(high);
+  close(leak);
+}
+
 static void test_helper_hangs(void) {
   if (!g_test_slow()) {
     g_test_skip("takes ten seconds; run with -m slow");
@@ -432,6 +447,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/docker/helper/no-interpreter", test_helper_without_interpreter);
   g_test_add_func("/docker/helper/leaves-behind", test_helper_leaves_something_behind);
   g_test_add_func("/docker/helper/cancelled", test_helper_hangs_and_is_cancelled);
+  g_test_add_func("/docker/helper/inherits-nothing", test_helper_inherits_nothing);
   g_test_add_func("/docker/helper/hangs", test_helper_hangs);
   g_test_add_func("/docker/helper/name", test_helper_name);
   g_test_add_func("/docker/helper/for-registry", test_helper_for_registry);

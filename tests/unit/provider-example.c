@@ -195,6 +195,25 @@ static void test_example_stays_inside(void) {
   example_close(&zoo);
 }
 
+/* What another plugin of this process leaves open, closed on exec or not, is in no command of this one. */
+static void test_example_inherits_nothing(void) {
+  g_autofree char *secret = g_build_filename(g_get_tmp_dir(), "zoo-secret-XXXXXX", NULL);
+  int fd = g_mkstemp(secret);
+  g_assert_cmpint(fd, >=, 0);
+  close(fd);
+  g_setenv("LEAK_FILE", secret, TRUE);
+  Zoo leaking = zoo_open("leak");
+  g_unsetenv("LEAK_FILE");
+  Zoo zoo = example_open();
+  shell(zoo.sandbox, "ls -l /proc/self/fd >open");
+  g_autofree char *open_inside = get(zoo.sandbox, "open");
+  g_assert_nonnull(strstr(open_inside, "/proc/"));
+  g_assert_null(strstr(open_inside, secret));
+  example_close(&zoo);
+  zoo_close(&leaking);
+  g_unlink(secret);
+}
+
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
 #define TEST(name, function) g_test_add_func("/provider/example/" name, function)
@@ -209,5 +228,6 @@ int main(int argc, char **argv) {
   TEST("example-no-folder", test_example_no_folder);
   TEST("example-no-working-dir", test_example_no_working_dir);
   TEST("example-stays-inside", test_example_stays_inside);
+  TEST("example-inherits-nothing", test_example_inherits_nothing);
   return g_test_run();
 }
