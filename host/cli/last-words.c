@@ -11,13 +11,6 @@
 #include "cli/cli.h"
 #include "provider/inside.h"
 
-/* A sanitizer has last words of its own, which say more. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZER_SPEAKS TRUE
-#else
-#define SANITIZER_SPEAKS FALSE
-#endif
-
 static const struct {
   int number;
   const char *words;
@@ -73,8 +66,11 @@ static void on_exit_of_a_stranger(void) {
 void last_words_begin(void) {
   const struct sigaction action = {.sa_handler = on_crash,
                                    .sa_flags = (int)SA_RESETHAND | SA_NODEFER | SA_ONSTACK};
-  for (gsize i = 0; i < G_N_ELEMENTS(CRASHES) && !SANITIZER_SPEAKS; i++) {
-    sigaction(CRASHES[i].number, &action, NULL);
+  for (gsize i = 0; i < G_N_ELEMENTS(CRASHES); i++) {
+    struct sigaction before;
+    if (sigaction(CRASHES[i].number, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+      sigaction(CRASHES[i].number, &action, NULL); /* a sanitizer's own words say more */
+    }
   }
   g_atomic_int_set(&listens, 1);
   atexit(on_exit_of_a_stranger);

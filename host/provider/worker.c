@@ -36,7 +36,10 @@ static const int CRASHES[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 static void *work(void *argument) {
   Worker *self = argument;
   const stack_t own = {.ss_sp = g_malloc(HANDLER_STACK), .ss_size = HANDLER_STACK};
-  sigaltstack(&own, NULL);
+  stack_t theirs;
+  if (sigaltstack(NULL, &theirs) == 0 && (theirs.ss_flags & SS_DISABLE)) {
+    sigaltstack(&own, NULL);
+  }
   pthread_mutex_lock(&pool.lock);
   for (;;) {
     while (!self->function) {

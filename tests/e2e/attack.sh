@@ -6,7 +6,6 @@
 attacks=$SANDHOST_SOURCE/tests/e2e/attack
 python=$(command -v python3)
 [ -x /usr/bin/python3 ] || skip "no /usr/bin/python3 for the inside"
-[ -z "$SANDHOST_SANITIZED" ] || skip "the attempts are about the sandbox, not the host's memory"
 limit() { timeout --kill-after 5 "$@"; } # a hang is a failure, too
 
 # ---- Who runs it -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 # The benchmarks run to their end. What they measure is nobody's business here: figures belong to ./bench.
 . "$(dirname "$0")/lib.bash"
 
+# What is measured has its own tests; here only the programs that measure are tried.
 [ -z "$SANDHOST_SANITIZED" ] || skip "a sanitizer's figures mean nothing, and its guest starts in no image"
 run "$SANDHOST_BUILD/bin/sandhost-bench" 3
 want_exit 0

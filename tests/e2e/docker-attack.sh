@@ -8,6 +8,7 @@
 attacks=$SANDHOST_SOURCE/tests/e2e/attack
 python=python3
 as=()
+# Minutes alone on the machine; e2e/attack brings the same attempts to a sanitized host.
 [ -z "$SANDHOST_SANITIZED" ] || skip "the attempts are about the sandbox, not the host's memory"
 limit() { timeout --kill-after 5 "$@"; } # a hang is a failure, too
 . "$attacks/session.bash"

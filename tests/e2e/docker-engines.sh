@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.bash"
 . "$SANDHOST_SOURCE/tests/engine/lib.bash"
 
+# The sanitizer's own library would have to come first in a process that is python's.
 [ -z "$SANDHOST_SANITIZED" ] || skip "a sanitized library cannot be loaded by python3"
 engine_start --own docker
 engine_image busybox:test busybox

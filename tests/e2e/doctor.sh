@@ -92,44 +92,40 @@ want_exit 1
 want_in_out 'is not a record of sandhost'
 
 # A provider that crashes is one line.
-if [ -z "$SANDHOST_SANITIZED" ]; then
-  cp "$zoo/sandhost-crash.so" plugins/
-  run "$sandhost" doctor --provider sweeper
-  want_exit 0
-  want_line crash 'not usable: it crashes (Aborted)'
-  rm plugins/sandhost-crash.so
-fi
+cp "$zoo/sandhost-crash.so" plugins/
+run "$sandhost" doctor --provider sweeper
+want_exit 0
+want_line crash 'not usable: it crashes (Aborted)'
+rm plugins/sandhost-crash.so
 
 # A plugin that takes its process along while it is loaded, or does not come back, is named, and the others are told.
-if [ -z "$SANDHOST_SANITIZED" ]; then
-  cp "$zoo/sandhost-hang.so" plugins/
-  HANG_HOW=abort run "$sandhost" providers
-  want_exit 0
-  want_in_out "hang         refused: $work/plugins/sandhost-hang.so: it crashes (Aborted)"
-  want_in_out 'sweeper '
-  HANG_HOW=abort run "$sandhost" providers hang
-  want_exit 125
-  want_err "sandhost: $work/plugins/sandhost-hang.so: it crashes (Aborted)"
-  HANG_HOW=abort run "$sandhost" provider test plugins/sandhost-hang.so
-  want_exit 2
-  want_err 'sandhost: plugins/sandhost-hang.so crashes in: being loaded'
-  export HANG_HOW=hang
-  "$sandhost" provider test plugins/sandhost-hang.so >/dev/null 2>test.err &
-  test=$!
-  "$sandhost" doctor --provider sweeper >doctor.out 2>&1 &
-  doctor=$!
-  run "$sandhost" providers
-  want_exit 0
-  want_in_out "hang         refused: $work/plugins/sandhost-hang.so: it does not come back"
-  wait $doctor || fail "doctor fails: $(cat doctor.out)"
-  grep -q 'hang .*it does not come back' doctor.out || fail "doctor does not tell of it: $(cat doctor.out)"
-  code=0
-  wait $test || code=$?
-  want_exit 2
-  [ "$(cat test.err)" = 'sandhost: plugins/sandhost-hang.so does not come back from: being loaded' ] || fail "$(cat test.err)"
-  unset HANG_HOW
-  rm plugins/sandhost-hang.so
-fi
+cp "$zoo/sandhost-hang.so" plugins/
+HANG_HOW=abort run "$sandhost" providers
+want_exit 0
+want_in_out "hang         refused: $work/plugins/sandhost-hang.so: it crashes (Aborted)"
+want_in_out 'sweeper '
+HANG_HOW=abort run "$sandhost" providers hang
+want_exit 125
+want_err "sandhost: $work/plugins/sandhost-hang.so: it crashes (Aborted)"
+HANG_HOW=abort run "$sandhost" provider test plugins/sandhost-hang.so
+want_exit 2
+want_err 'sandhost: plugins/sandhost-hang.so crashes in: being loaded'
+export HANG_HOW=hang
+"$sandhost" provider test plugins/sandhost-hang.so >/dev/null 2>test.err &
+test=$!
+"$sandhost" doctor --provider sweeper >doctor.out 2>&1 &
+doctor=$!
+run "$sandhost" providers
+want_exit 0
+want_in_out "hang         refused: $work/plugins/sandhost-hang.so: it does not come back"
+wait $doctor || fail "doctor fails: $(cat doctor.out)"
+grep -q 'hang .*it does not come back' doctor.out || fail "doctor does not tell of it: $(cat doctor.out)"
+code=0
+wait $test || code=$?
+want_exit 2
+[ "$(cat test.err)" = 'sandhost: plugins/sandhost-hang.so does not come back from: being loaded' ] || fail "$(cat test.err)"
+unset HANG_HOW
+rm plugins/sandhost-hang.so
 run "$sandhost" provider test missing.so
 want_exit 2
 want_in_err "sandhost: $work/missing.so: "

@@ -7,6 +7,7 @@ skip() {
   exit 77
 }
 
+# It makes a build of its own, the same from every part.
 [ -z "${SANDHOST_SANITIZED:-}" ] || skip "the plain build runs the fuzzers, with sanitizers of their own"
 command -v clang >/dev/null || skip "clang is not installed"
 # Where clang is, its runtime need not be (Debian has it in libclang-rt-dev).

@@ -4,6 +4,7 @@
 # under it too, until they run a command.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
+# Both want to replace malloc.
 [ -z "$SANDHOST_SANITIZED" ] || skip "a guest with sanitizers does not run under valgrind"
 [ -x "$SANDHOST_BUILD/valgrind/guest-for-valgrind" ] || skip "this build counts what is reached, and has no guest for valgrind"
 command -v valgrind >/dev/null || skip "there is no valgrind"

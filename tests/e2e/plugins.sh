@@ -176,16 +176,17 @@ crashed() { # HOW EXIT WORDS
 }
 seen+=(crash)
 ulimit -c 0
-if [ -z "$SANDHOST_SANITIZED" ]; then # a sanitizer has last words of its own for each of these
-  crashed abort 134 Aborted
-  crashed segv 139 'Segmentation fault'
-  crashed bus 135 'Bus error'
-  crashed fpe 136 'Floating point exception'
-  crashed overflow 139 'Segmentation fault'
-  run "$sandhost" doctor --config agent.json
-  want_exit 1
-  want_in_out 'not usable: it crashes (Aborted)'
-fi
+# A sanitizer would have the last word.
+export ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0 TSAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0
+crashed abort 134 Aborted
+crashed segv 139 'Segmentation fault'
+crashed bus 135 'Bus error'
+crashed fpe 136 'Floating point exception'
+crashed overflow 139 'Segmentation fault'
+unset ASAN_OPTIONS TSAN_OPTIONS
+run "$sandhost" doctor --config agent.json
+want_exit 1
+want_in_out 'not usable: it crashes (Aborted)'
 whole
 run "$sandhost" runs
 want_exit 0

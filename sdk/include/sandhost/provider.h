@@ -27,7 +27,8 @@
  * - Calls block. The host runs each in a thread of its own and honours the declared thread level.
  *   Functions of the host table may be called from any thread while the call that they name runs.
  * - A provider never exits, aborts, prints, installs signal, exit or fork handlers, or changes the
- *   working directory, umask, locale or environment. It is never unloaded.
+ *   working directory, umask, locale or environment. It closes what it opened and nothing else, and
+ *   opens with O_CLOEXEC. It is never unloaded.
  *
  * This file includes nothing of sandhost and compiles alone as C11 and as C++.
  * All of it is there since ABI 1.0.
