@@ -162,6 +162,16 @@ done
 CRASH_HOW=exit CRASH_WHERE=open try
 want_exit 125
 want_err 'sandhost: the provider crash ended the program in open; a run that had begun is on record as interrupted'
+CRASH_HOW=exit CRASH_WHERE=open run "$sandhost" check agent.json
+want_exit 125
+for how in exit quit; do # in a process of its own even what no handler sees is told
+  CRASH_HOW=$how run "$sandhost" doctor --config agent.json
+  want_exit 1
+  want_in_out '* crash      not usable: it ends the program (with 0)'
+done
+CRASH_HOW=exit run "$sandhost" provider test "$zoo/sandhost-crash.so" --only 'own name'
+want_exit 2
+want_err "sandhost: $zoo/sandhost-crash.so ends the program in: create: its own name"
 run "$sandhost" exec --help
 want_exit 0
 
