@@ -22,6 +22,7 @@ static void touch_beyond_the_end(void) {
   int fd = mkstemp(name);
   volatile char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   unlink(name);
+  close(fd);
   *page = 1;
 }
 
