@@ -17,6 +17,12 @@ static void ignore(int number) {
   (void)number;
 }
 
+static void use_own_locale(void) {
+  static locale_t own;
+  own = own ? own : newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
+  uselocale(own);
+}
+
 static void block_everything(void) {
   sigset_t all;
   sigfillset(&all);
@@ -35,7 +41,7 @@ static void meddle(void) {
   } else if (is_asked_for("locale")) {
     setlocale(LC_ALL, "C.UTF-8");
   } else if (is_asked_for("thread-locale")) {
-    uselocale(newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0));
+    use_own_locale();
   } else if (is_asked_for("mask")) {
     block_everything();
   } else if (is_asked_for("umask")) {
