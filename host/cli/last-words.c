@@ -40,7 +40,7 @@ static void tell(const char *what) {
     put(" in ");
     put(inside.operation);
   } else {
-    put("the program ");
+    put(gettid() == getpid() ? "the program " : "a thread outside of any call ");
     put(what);
   }
   put("; a run that had begun is on record as interrupted\n");

@@ -2,8 +2,8 @@
 # A hostile command in a bubblewrap sandbox, as root and as an ordinary user: it reaches nothing of the host, and what it
 # does to itself ends with a result that is true. Prints each attempt with its outcome when ATTACK_VERBOSE is set.
 #
-# In a sanitized build the host is the sanitized one and the guest is as it is shipped: what is tried uses up the memory that
-# a sanitizer in the guest would need.
+# In a sanitized build the host is the sanitized one and the guest is as it is shipped: a sanitizer handles SIGSEGV and its
+# like, and the kernel keeps from the first process of a sandbox only what that one does not handle.
 if [ -n "$SANDHOST_SANITIZED" ]; then
   SANDHOST_BUILD=$SANDHOST_BUILD/shipped
 fi

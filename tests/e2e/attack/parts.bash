@@ -86,7 +86,7 @@ zombies() {
   fresh
   config ''
   bring used_up.py
-  session 30 'python3 -B used_up.py zombies' 'python3 -B used_up.py orphans' 'sleep 0.5; grep -l "^State:.Z" /proc/[0-9]*/status | wc -l'
+  session 120 'python3 -B used_up.py zombies' 'python3 -B used_up.py orphans' 'sleep 0.5; grep -l "^State:.Z" /proc/[0-9]*/status | wc -l'
   answer 0 out $'True 11*'
   answer 1 out $'all*'
   answer 2 out $'0*'
