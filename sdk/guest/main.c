@@ -161,12 +161,6 @@ static int limit_processes(const char *text) {
   return setrlimit(RLIMIT_NPROC, &limit);
 }
 
-/* Whoever started us reads it where we end before the greeting. */
-static void say_too_few_files(void) {
-  dprintf(2, "sandhost-guest: needs more than %d open files; raise their hard limit (ulimit -Hn)\n",
-          STREAM_FD);
-}
-
 /* What is to be returned at once, or -1: serve. */
 static int read_arguments(int argc, char **argv) {
   int is_filtered = argc > 1 && strcmp(argv[1], "--filter") == 0;
@@ -193,10 +187,6 @@ int main(int argc, char **argv) {
   }
   settle();
   if (take_stream() < 0 || loop_init() < 0) {
-    if (errno == EMFILE || errno == EINVAL) { /* STREAM_FD is beyond the hard limit */
-      say_too_few_files();
-      return 1;
-    }
     return complain("cannot serve its stream");
   }
   memory_init();
