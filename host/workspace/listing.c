@@ -8,9 +8,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
-/* A temporary file lives for milliseconds; one as old as this belongs to nobody. Nanoseconds. */
+/* Where folders cannot be locked: a temporary file lives for milliseconds, so one as old as this belongs to nobody.
+ * Nanoseconds. */
 #define TEMPORARY_AGE (G_GINT64_CONSTANT(600) * 1000000000)
 
 typedef struct {
@@ -21,14 +23,26 @@ typedef struct {
   GString *path;      /* of the name that is looked at */
 } Walk;
 
+static gboolean is_temporary(const char *name) {
+  const gsize prefix = strlen(LISTING_TEMPORARY_PREFIX);
+  return g_str_has_prefix(name, LISTING_TEMPORARY_PREFIX) &&
+         strspn(name + prefix, "0123456789abcdef") == LISTING_TEMPORARY_DIGITS &&
+         name[prefix + LISTING_TEMPORARY_DIGITS] == '\0';
+}
+
+/* A lock ends with the process that had it. */
 static void remove_if_left_over(const Walk *walk, int folder, const char *name) {
   struct stat status;
-  if (!g_str_has_prefix(name, LISTING_TEMPORARY_PREFIX) ||
-      fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) {
+  if (!is_temporary(name)) {
     return;
   }
-  if (file_identity_of(&status).mtime < walk->tick - TEMPORARY_AGE) {
+  gboolean locked = flock(folder, LOCK_EX | LOCK_NB) == 0;
+  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+      (locked || file_identity_of(&status).mtime < walk->tick - TEMPORARY_AGE)) {
     unlinkat(folder, name, 0);
+  }
+  if (locked) {
+    flock(folder, LOCK_UN);
   }
 }
 

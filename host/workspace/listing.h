@@ -5,8 +5,10 @@
 
 #include "workspace/beneath.h"
 
-/* The prefix of the temporary names that the bridge writes to (safe-write.h). */
+/* The temporary names that the bridge writes to (safe-write.h): this and as many small hex digits. Whoever writes has
+ * the folder locked (flock, shared). */
 #define LISTING_TEMPORARY_PREFIX ".sandhost-"
+#define LISTING_TEMPORARY_DIGITS 16
 
 /* Paths are relative and valid until the function returns. */
 typedef struct {
@@ -18,7 +20,7 @@ typedef struct {
 } ListingVisitor;
 
 /* Walks the folder root, in no particular order. Hidden names, links and special files are passed
- * over; links are never followed. Temporary files that a killed host left long ago are removed. */
+ * over; links are never followed. Temporary files that a killed host left are removed. */
 void listing_walk(int root, const ListingVisitor *visitor);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safe-write.c: a temporary file, then one rename that fails when the target is not what was looked
- * at. */
+/* safe-write.c: a file without a name or with a temporary one, then one step that gives it its own and fails when the
+ * target is not what was looked at. */
 #include "workspace/safe-write.h"
 
 #include <errno.h>
@@ -9,13 +9,15 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "workspace/listing.h"
 
-/* Prefix, 16 hex digits, NUL. */
-#define TEMPORARY_SIZE (sizeof LISTING_TEMPORARY_PREFIX + 16)
+#define TEMPORARY_SIZE (sizeof LISTING_TEMPORARY_PREFIX + LISTING_TEMPORARY_DIGITS)
+G_STATIC_ASSERT(LISTING_TEMPORARY_DIGITS == 2 * sizeof(guint64));
+#define NAMELESS_FAILED (-1) /* neither done nor an error: it needs a name from the beginning */
 
 SafeWriter safe_writer_for(int root) {
   return (SafeWriter){.root = root, .folder_fd = -1};
@@ -24,8 +26,11 @@ SafeWriter safe_writer_for(int root) {
 static void forget_folder(SafeWriter *writer) {
   if (writer->folder_fd >= 0 && writer->folder_fd != writer->root) {
     close(writer->folder_fd);
+  } else if (writer->locked) {
+    flock(writer->root, LOCK_UN);
   }
   writer->folder_fd = -1;
+  writer->locked = FALSE;
   g_clear_pointer(&writer->folder, g_free);
 }
 
@@ -121,6 +126,8 @@ static int enter_folder(SafeWriter *writer, const char *path, const char **ret_n
     writer->folder_fd = fd;
     writer->folder = g_steal_pointer(&folder);
   }
+  /* Who removes what was left over may have it for a moment: asked again with the next file. */
+  writer->locked = writer->locked || flock(writer->folder_fd, LOCK_SH | LOCK_NB) == 0;
   *ret_name = slash ? slash + 1 : path;
   return 0;
 }
@@ -142,23 +149,48 @@ static int write_all(int fd, const void *data, gsize length) {
   return 0;
 }
 
-/* Makes a file under a fresh hidden name. A descriptor, or -1 with errno. */
-static int make_temporary(int folder, char name[TEMPORARY_SIZE]) {
-  for (guint attempt = 0; attempt < 100; attempt++) {
+/* A file in the making. */
+typedef struct {
+  int folder; /* borrowed */
+  int fd;
+  char name[TEMPORARY_SIZE]; /* empty: it has none */
+} Fresh;
+
+/* Tries fresh hidden names until one is free. 0 or an errno. */
+static int give_name(Fresh *fresh, int (*take)(Fresh *fresh)) {
+  int error = EEXIST;
+  for (guint attempt = 0; attempt < 100 && error == EEXIST; attempt++) {
     guint64 number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
-      return -1;
+      return EAGAIN;
     }
-    g_snprintf(name, TEMPORARY_SIZE, LISTING_TEMPORARY_PREFIX "%016" G_GINT64_MODIFIER "x", number);
-    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0 || errno != EEXIST) {
-      return fd;
-    }
+    g_snprintf(fresh->name, TEMPORARY_SIZE, LISTING_TEMPORARY_PREFIX "%016" G_GINT64_MODIFIER "x",
+               number);
+    error = take(fresh);
   }
-  return -1;
+  if (error) {
+    fresh->name[0] = '\0';
+  }
+  return error;
 }
 
-static int fill_temporary(int fd, const void *data, gsize length, const SafeTarget *target) {
+static int create_named(Fresh *fresh) {
+  fresh->fd = openat(fresh->folder, fresh->name,
+                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  return fresh->fd >= 0 ? 0 : errno;
+}
+
+static int link_as(const Fresh *fresh, const char *name) {
+  char self[sizeof "/proc/self/fd/" + 11];
+  g_snprintf(self, sizeof self, "/proc/self/fd/%d", fresh->fd);
+  return linkat(AT_FDCWD, self, fresh->folder, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+static int link_named(Fresh *fresh) {
+  return link_as(fresh, fresh->name);
+}
+
+static int fill(int fd, const void *data, gsize length, const SafeTarget *target) {
   int error = write_all(fd, data, length);
   if (error) {
     return error;
@@ -229,49 +261,83 @@ static int exchange(int folder, const char *temporary, const char *name, const S
   return 0;
 }
 
-/* Leaves no temporary file, whatever happens. 0 or an errno; EEXIST: target does not stand there
- * any more. */
-static int put_in_place(int folder, const char *temporary, const char *name,
-                        const SafeTarget *target) {
+/* Leaves no temporary name, whatever happens. 0 or an errno; EEXIST: target does not stand there any more. */
+static int rename_to(const Fresh *fresh, const char *name, const SafeTarget *target) {
   gboolean left = TRUE;
   int error = 0;
   if (target->exists) {
-    error = exchange(folder, temporary, name, target, &left);
-  } else if (renameat2(folder, temporary, folder, name, RENAME_NOREPLACE) != 0) {
+    error = exchange(fresh->folder, fresh->name, name, target, &left);
+  } else if (renameat2(fresh->folder, fresh->name, fresh->folder, name, RENAME_NOREPLACE) != 0) {
     error = errno;
     if (without_flags(error)) {
-      error = replace_plainly(folder, temporary, name, target);
+      error = replace_plainly(fresh->folder, fresh->name, name, target);
     }
   }
   if (error && left) {
-    unlinkat(folder, temporary, 0);
+    unlinkat(fresh->folder, fresh->name, 0);
   }
   return error;
+}
+
+/* The same, or NAMELESS_FAILED. A file that is to stand in another's place needs a name to change with it. */
+static int put_in_place(Fresh *fresh, const char *name, const SafeTarget *target) {
+  if (fresh->name[0]) {
+    return rename_to(fresh, name, target);
+  }
+  int error = target->exists ? give_name(fresh, link_named) : link_as(fresh, name);
+  if (error) {
+    return error == EEXIST ? error : NAMELESS_FAILED;
+  }
+  return target->exists ? rename_to(fresh, name, target) : 0;
+}
+
+/* 0, an errno or NAMELESS_FAILED. */
+static int write_fresh(Fresh *fresh, const char *name, const void *data, gsize length,
+                       const SafeTarget *target, struct stat *ret_status) {
+  int error = fill(fresh->fd, data, length, target);
+  if (!error) {
+    error = put_in_place(fresh, name, target);
+    fstat(fresh->fd, ret_status); /* after it has its name, which changes its ctime */
+  } else if (fresh->name[0]) {
+    unlinkat(fresh->folder, fresh->name, 0);
+  }
+  close(fresh->fd);
+  return error;
+}
+
+static int write_nameless(const SafeWriter *writer, const char *name, const void *data,
+                          gsize length, const SafeTarget *target, struct stat *ret_status) {
+  Fresh fresh = {.folder = writer->folder_fd};
+  fresh.fd =
+      writer->named ? -1 : openat(writer->folder_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  return fresh.fd >= 0 ? write_fresh(&fresh, name, data, length, target, ret_status)
+                       : NAMELESS_FAILED;
+}
+
+static int write_named(SafeWriter *writer, const char *name, const void *data, gsize length,
+                       const SafeTarget *target, struct stat *ret_status) {
+  Fresh fresh = {.folder = writer->folder_fd};
+  int error = give_name(&fresh, create_named);
+  if (error) {
+    forget_folder(writer);
+    return error;
+  }
+  writer->named = TRUE;
+  return write_fresh(&fresh, name, data, length, target, ret_status);
 }
 
 char *safe_writer_write(SafeWriter *writer, const char *path, const void *data, gsize length,
                         const SafeTarget *target, FileIdentity *ret_identity) {
   const char *name = path;
+  struct stat status = {0};
   int error = enter_folder(writer, path, &name);
   if (error) {
     return reason_of(error);
   }
-  char temporary[TEMPORARY_SIZE];
-  int fd = make_temporary(writer->folder_fd, temporary);
-  if (fd < 0) {
-    error = errno;
-    forget_folder(writer);
-    return reason_of(error);
+  error = write_nameless(writer, name, data, length, target, &status);
+  if (error == NAMELESS_FAILED) {
+    error = write_named(writer, name, data, length, target, &status);
   }
-  struct stat status = {0};
-  error = fill_temporary(fd, data, length, target);
-  if (error) {
-    unlinkat(writer->folder_fd, temporary, 0);
-  } else {
-    error = put_in_place(writer->folder_fd, temporary, name, target);
-    fstat(fd, &status); /* after the rename, which changes its ctime */
-  }
-  close(fd);
   if (error) {
     return error == EEXIST ? g_strdup(SAFE_WRITE_CONFLICT) : reason_of(error);
   }

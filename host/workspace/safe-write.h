@@ -2,9 +2,9 @@
 /*
  * safe-write.h: puts content that came from a sandbox into the workspace, whole or not at all.
  *
- * Each file is written to a hidden temporary name in its own folder and renamed. No link is ever
- * followed, nothing outside the folder is ever touched, and a file that is not the expected one is
- * never replaced.
+ * Each file is written without a name, where the file system can do that, and gets one when it is whole; elsewhere
+ * under a hidden temporary name in its own folder. No link is ever followed, nothing outside the folder is ever touched,
+ * and a file that is not the expected one is never replaced.
  */
 #ifndef SANDHOST_WORKSPACE_SAFE_WRITE_H
 #define SANDHOST_WORKSPACE_SAFE_WRITE_H
@@ -19,6 +19,9 @@ typedef struct {
   int root; /* borrowed */
   char *folder;
   int folder_fd;
+  gboolean
+      locked;     /* folder_fd is: nobody takes a temporary file in it for one that was left over */
+  gboolean named; /* this file system has no files without a name */
 } SafeWriter;
 
 SafeWriter safe_writer_for(int root);

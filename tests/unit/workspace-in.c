@@ -2,6 +2,7 @@
 /* workspace-in.c: what goes into the sandbox before a command, and what is said of the rest. */
 #include "workspace-fake.h"
 
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -458,18 +459,50 @@ static void test_removed_file_stays_in_the_sandbox(void) {
   assert_texts(fake->report->written, "");
 }
 
+static void set_old(Fake *fake, const char *path) {
+  const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+  g_autofree char *full = fake_path(fake, path);
+  g_assert_cmpint(utimensat(AT_FDCWD, full, times, 0), ==, 0);
+}
+
+/* What a killed host left goes at once, and what a living one writes stays; so does what only looks like it. */
 static void test_left_over_temporary_files(void) {
+  static const char *const OTHERS[] = {"d/.sandhost-notes", "d/.sandhost-0123456789abcdeF",
+                                       "d/.sandhost-0123456789abcdef0", "d/.sandhost-"};
+  g_autoptr(Fake) fake = fake_new(NULL);
+  workspace_put(fake, "d/.sandhost-0123456789abcdef", "left in d");
+  workspace_put(fake, ".sandhost-fedcba9876543210", "left above");
+  for (gsize i = 0; i < G_N_ELEMENTS(OTHERS); i++) {
+    workspace_put(fake, OTHERS[i], "mine");
+    set_old(fake, OTHERS[i]);
+  }
+  g_autofree char *folder = fake_path(fake, "d");
+  int writer = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  g_assert_cmpint(flock(writer, LOCK_SH), ==, 0);
+  copy_in(fake);
+  assert_workspace(fake, ".sandhost-fedcba9876543210", NULL);
+  assert_workspace(fake, "d/.sandhost-0123456789abcdef", "left in d");
+  close(writer);
+  copy_in(fake);
+  assert_workspace(fake, "d/.sandhost-0123456789abcdef", NULL);
+  for (gsize i = 0; i < G_N_ELEMENTS(OTHERS); i++) {
+    assert_workspace(fake, OTHERS[i], "mine");
+    g_autofree char *full = fake_path(fake, OTHERS[i]);
+    g_assert_cmpint(unlink(full), ==, 0);
+  }
+}
+
+/* Locks are not everywhere: what is old enough belongs to nobody. */
+static void test_left_over_long_ago(void) {
   g_autoptr(Fake) fake = fake_new(NULL);
   workspace_put(fake, "d/.sandhost-0123456789abcdef", "old");
-  workspace_put(fake, "d/.sandhost-fedcba9876543210", "young");
-  g_autofree char *old = fake_path(fake, "d/.sandhost-0123456789abcdef");
-  g_autofree char *young = fake_path(fake, "d/.sandhost-fedcba9876543210");
-  const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
-  g_assert_cmpint(utimensat(AT_FDCWD, old, times, 0), ==, 0);
+  set_old(fake, "d/.sandhost-0123456789abcdef");
+  g_autofree char *folder = fake_path(fake, "d");
+  int stranger = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  g_assert_cmpint(flock(stranger, LOCK_SH), ==, 0);
   copy_in(fake);
-  g_assert_false(g_file_test(old, G_FILE_TEST_EXISTS));
-  g_assert_true(g_file_test(young, G_FILE_TEST_EXISTS));
-  g_assert_cmpint(unlink(young), ==, 0);
+  assert_workspace(fake, "d/.sandhost-0123456789abcdef", NULL);
+  close(stranger);
 }
 
 int main(int argc, char **argv) {
@@ -503,5 +536,6 @@ int main(int argc, char **argv) {
   g_test_add_func("/workspace/in/forget", test_forget);
   g_test_add_func("/workspace/in/removed", test_removed_file_stays_in_the_sandbox);
   g_test_add_func("/workspace/in/left-over", test_left_over_temporary_files);
+  g_test_add_func("/workspace/in/left-over-long-ago", test_left_over_long_ago);
   return g_test_run();
 }
