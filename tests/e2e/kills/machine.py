@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""machine.py: what of a killed host is still on the machine: processes, control groups, mounts."""
+import http.client
+import json
+import os
+import socket
+import time
+
+WITHIN, PATIENCE = 2.0, 60.0
+
+
+class Wrong(Exception):
+    """What was found is not as it was promised."""
+
+
+def processes():
+    """pid: (parent, state, name) of all."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                    line = file.read()
+            except OSError:
+                continue
+            before, after = line.split("(", 1)[0], line.rsplit(")", 1)
+            state, parent = after[1].split()[:2]
+            found[int(before)] = (int(parent), state, after[0].split("(", 1)[1])
+    return found
+
+
+def below():
+    """(pid, state, name) of all processes below this one."""
+    everybody, found, heads = processes(), [], {os.getpid()}
+    while heads:
+        heads = {pid for pid, (parent, _, _) in everybody.items() if parent in heads}
+        found += [(pid, *everybody[pid][1:]) for pid in heads]
+    return found
+
+
+def threads():
+    """(process, thread): (state, seconds of processor time) of all threads below this process."""
+    found = {}
+    for pid, _, _ in below():
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
+                    state = file.read().rsplit(b")", 1)[1].split()[0].decode()
+                with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
+                    found[pid, int(thread)] = (state, int(file.read().split()[0]) / 1e9)
+        except (OSError, IndexError):  # it ends
+            pass
+    return found
+
+
+def marked(mark):
+    found, word = [], mark.encode()
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            for what in ("cmdline", "environ"):
+                try:
+                    with open(f"/proc/{name}/{what}", "rb") as file:
+                        if word in file.read():
+                            found.append((int(name), what))
+                except OSError:
+                    pass
+    return found
+
+
+class Engine:
+    """The engine at DOCKER_HOST; all its containers are this test's."""
+
+    class Connection(http.client.HTTPConnection):
+        def connect(self):
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.connect(os.environ["DOCKER_HOST"].removeprefix("unix://"))
+
+    def containers(self, which=""):
+        """Those that run; which "?all=1": also those that do not."""
+        connection = self.Connection("engine", timeout=PATIENCE)
+        connection.request("GET", "/containers/json" + which)
+        found = json.load(connection.getresponse())
+        connection.close()
+        return [(container["Id"][:12], container["State"]) for container in found]
+
+
+class Group:
+    """A control group of version 1 that holds this process and all that it starts, where it may make one."""
+
+    def __init__(self):
+        self.folders = []
+        if os.geteuid() != 0:
+            return
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            hierarchies = [line.rstrip("\n").split(":", 2) for line in file]
+        for _, controllers, path in hierarchies:
+            for controller in controllers.split(","):
+                place = f"/sys/fs/cgroup/{controller}"
+                place = place + path if os.path.isdir(place + path) else place
+                if controller in ("memory", "cpu", "pids") and os.path.exists(place + "/tasks"):
+                    self.enter(place.rstrip("/"))
+
+    def enter(self, place):
+        folder = f"{place}/kills-{os.getpid()}"
+        if folder in (mine for _, mine in self.folders):
+            return
+        try:
+            os.mkdir(folder)
+            with open(folder + "/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+            self.folders.append((place, folder))
+        except OSError as error:
+            print(f"no control group {folder}: {error}")
+
+    def others(self):
+        found = set()
+        for _, folder in self.folders:
+            for path, _, files in os.walk(folder):
+                if "cgroup.procs" in files:
+                    with open(path + "/cgroup.procs", encoding="ascii") as file:
+                        found |= {int(line) for line in file}
+        return found - {os.getpid()}
+
+    def groups(self):
+        """What sandhost has made in it."""
+        return [os.path.join(path, name) for _, folder in self.folders for path, names, _ in os.walk(folder) for name in names]
+
+    @staticmethod
+    def named(sessions):
+        """Those that are called as one of these sandboxes, wherever on the machine: also where this has none of its own."""
+        return [path for path, _, _ in os.walk("/sys/fs/cgroup") if os.path.basename(path) in sessions]
+
+    def leave(self):
+        for place, folder in self.folders:
+            with open(place + "/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+            for path, _, _ in os.walk(folder, topdown=False):
+                os.rmdir(path)
+
+
+def mounts():
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        return {line.split()[4] for line in file}
+
+
+class Wait:
+    """Until no child is left, and nobody of others(). took: seconds since the kill; stalled: those that the machine took
+    away."""
+
+    def __init__(self, since, others=None):
+        self.statuses, self.stalled, self.since, self.last = {}, 0.0, since, time.monotonic()
+        while self.reap():
+            self.sleep(0.002, below)
+        while others and others():
+            self.sleep(0.01, others)
+        self.took = time.monotonic() - since
+        if self.took - self.stalled > WITHIN:
+            raise Wrong(f"nothing was alive only after {self.took:.2f} s, of which the machine stalled for {self.stalled:.2f} s")
+
+    def reap(self):
+        """Whether children are left."""
+        try:
+            pid, status = -1, 0
+            while pid:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                self.statuses[pid] = status
+            return True
+        except ChildProcessError:
+            return False
+
+    def sleep(self, seconds, left):
+        began = time.monotonic()
+        if began - self.since > PATIENCE:
+            raise Wrong(f"after {PATIENCE:.0f} s there are still: {left()}")
+        before = threads() if began - self.since > 0.1 else {}
+        time.sleep(seconds if not before else 0.02)
+        slept = time.monotonic() - began
+        after = threads() if before else {}
+        if any(is_kept_waiting(before[one], after[one], slept) for one in before.keys() & after.keys()):
+            self.stalled += time.monotonic() - began
+        elif not before and slept - seconds > 0.01:
+            self.stalled += slept - seconds
+
+
+def is_kept_waiting(before, after, seconds):
+    """By the disk, or for a processor: it could run and did not."""
+    return after[0] == "D" or (before[0] == after[0] == "R" and after[1] - before[1] < seconds / 2)
