@@ -8,4 +8,4 @@ engine_start --own docker # all its containers are this test's
 engine_image busybox:test busybox
 rounds=24
 [ -z "$SANDHOST_SANITIZED" ] || rounds=8
-/usr/bin/python3 "$SANDHOST_SOURCE/tests/e2e/kills/kills.py" docker $rounds "$sandhost" || fail "with docker"
+/usr/bin/python3 -B "$SANDHOST_SOURCE/tests/e2e/kills/kills.py" docker $rounds "$sandhost" || fail "with docker"

@@ -14,7 +14,7 @@ kill_at() { # DOOR ROUNDS: in a folder and with a record of its own
   local folder=$work/$who/$1 rounds=$(($2 * percent / 100))
   mkdir -p "$folder"
   [ ${#as[@]} -eq 0 ] || chown 12345:12345 "$folder"
-  (cd "$folder" && SANDHOST_STATE_DIR=$folder/state "${as[@]}" /usr/bin/python3 "$script" "$1" "$((rounds > 6 ? rounds : 6))" "$sandhost") ||
+  (cd "$folder" && SANDHOST_STATE_DIR=$folder/state "${as[@]}" /usr/bin/python3 -B "$script" "$1" "$((rounds > 6 ? rounds : 6))" "$sandhost") ||
     fail "as $who"
 }
 doors() { # ROUNDS of exec, and of each other door

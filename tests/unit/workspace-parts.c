@@ -137,10 +137,12 @@ typedef struct {
   SafeWriter writer;
 } Writing;
 
-static Writing writing_begin(void) {
+/* named: as on a file system that has no files without a name. */
+static Writing writing_begin(gconstpointer named) {
   Writing writing = {.fake = fake_new(NULL)};
   writing.root = open(writing.fake->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   writing.writer = safe_writer_for(writing.root);
+  writing.writer.named = GPOINTER_TO_INT(named);
   return writing;
 }
 
@@ -165,8 +167,8 @@ static void check_write(Writing *writing, const char *path, const SafeTarget *ta
   }
 }
 
-static void test_new_file_that_came_meanwhile(void) {
-  Writing writing = writing_begin();
+static void test_new_file_that_came_meanwhile(gconstpointer named) {
+  Writing writing = writing_begin(named);
   workspace_put(writing.fake, "a", "mine");
   const SafeTarget none = {0};
   check_write(&writing, "a", &none, SAFE_WRITE_CONFLICT);
@@ -176,8 +178,8 @@ static void test_new_file_that_came_meanwhile(void) {
   writing_end(&writing);
 }
 
-static void test_file_that_changed_meanwhile(void) {
-  Writing writing = writing_begin();
+static void test_file_that_changed_meanwhile(gconstpointer named) {
+  Writing writing = writing_begin(named);
   workspace_put(writing.fake, "a", "base");
   SafeTarget target;
   g_assert_null(safe_target_look(writing.root, "a", &target));
@@ -195,8 +197,8 @@ static void test_file_that_changed_meanwhile(void) {
   writing_end(&writing);
 }
 
-static void test_hard_links_are_not_written_through(void) {
-  Writing writing = writing_begin();
+static void test_hard_links_are_not_written_through(gconstpointer named) {
+  Writing writing = writing_begin(named);
   g_autofree char *outside = g_build_filename(writing.fake->around, "outside", NULL);
   g_autofree char *inside = fake_path(writing.fake, "a");
   g_assert_true(g_file_set_contents(outside, "whole", -1, NULL));
@@ -210,11 +212,12 @@ static void test_hard_links_are_not_written_through(void) {
   writing_end(&writing);
 }
 
-/* From here on the kernel says that it has neither openat2 nor renameat2. */
-static void become_old(void) {
+/* From here on the kernel says that it has neither openat2 nor renameat2, nor this one. */
+static void become_old(guint also) {
   struct sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, also, 1, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -224,12 +227,12 @@ static void become_old(void) {
   g_assert_cmpint(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), ==, 0);
 }
 
-static void write_on_old_kernel(void) {
-  Writing writing = writing_begin();
+static void write_on_old_kernel(guint also) {
+  Writing writing = writing_begin(NULL);
   workspace_put(writing.fake, "a", "base");
   g_autofree char *link = fake_path(writing.fake, "link");
   g_assert_cmpint(symlink("..", link), ==, 0);
-  become_old();
+  become_old(also);
   g_assert_cmpint(beneath_open(writing.root, "link/files/a", O_RDONLY), ==, -1);
   g_assert_cmpint(errno, ==, ELOOP);
   SafeTarget target;
@@ -243,11 +246,11 @@ static void write_on_old_kernel(void) {
   writing_end(&writing);
 }
 
-static void test_old_kernel(void) {
+static void test_old_kernel(gconstpointer also) {
   pid_t child = fork();
   g_assert_cmpint(child, >=, 0);
   if (child == 0) {
-    write_on_old_kernel();
+    write_on_old_kernel(GPOINTER_TO_UINT(also));
     _exit(0);
   }
   int status = 0;
@@ -265,9 +268,22 @@ int main(int argc, char **argv) {
   g_test_add_func("/workspace/parts/beneath", test_beneath);
   g_test_add_func("/workspace/parts/beneath-by-hand", test_beneath_by_hand);
   g_test_add_func("/workspace/parts/settled", test_settled);
-  g_test_add_func("/workspace/parts/new-file-meanwhile", test_new_file_that_came_meanwhile);
-  g_test_add_func("/workspace/parts/changed-meanwhile", test_file_that_changed_meanwhile);
-  g_test_add_func("/workspace/parts/hard-links", test_hard_links_are_not_written_through);
-  g_test_add_func("/workspace/parts/old-kernel", test_old_kernel);
+  for (int named = 0; named < 2; named++) {
+    static const char *const WAYS[] = {"nameless", "named"};
+    const struct {
+      const char *name;
+      void (*test)(gconstpointer named);
+    } tests[] = {{"new-file-meanwhile", test_new_file_that_came_meanwhile},
+                 {"changed-meanwhile", test_file_that_changed_meanwhile},
+                 {"hard-links", test_hard_links_are_not_written_through}};
+    for (gsize i = 0; i < G_N_ELEMENTS(tests); i++) {
+      g_autofree char *path = g_strdup_printf("/workspace/parts/%s/%s", tests[i].name, WAYS[named]);
+      g_test_add_data_func(path, GINT_TO_POINTER(named), tests[i].test);
+    }
+  }
+  g_test_add_data_func("/workspace/parts/old-kernel", GUINT_TO_POINTER(SYS_openat2),
+                       test_old_kernel);
+  /* As without /proc: a file that was begun without a name cannot get one. */
+  g_test_add_data_func("/workspace/parts/no-links", GUINT_TO_POINTER(SYS_linkat), test_old_kernel);
   return g_test_run();
 }
