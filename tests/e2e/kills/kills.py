@@ -16,10 +16,10 @@ itself a control group, nobody but itself is in it. An engine's containers are n
 and that no container runs.
 
 The two seconds: they are counted on the monotonic clock from the kill to the last process's end. What the machine took
-away is counted apart: looks at short intervals in which a thread of what was left could run and was given no processor, or
-waited for the disk (state D), where no signal reaches it, and the time by which this process woke up too late. More than
-two seconds without those fails; a minute with them fails in any case. So a busy machine does not fail the test, and what
-waits for anything else, or goes on working, does.
+away is counted apart: the time by which this process, which looks every few milliseconds, was late to look; and from half
+a second on the time in which a thread of what was left could run and was given no processor, or waited for the disk (state
+D), where no signal reaches it. More than two seconds without those fails; a minute with them fails in any case. So a busy
+machine does not fail the test, and what waits for anything else, or goes on working, does.
 """
 import ctypes
 import json

@@ -148,14 +148,23 @@ class Wait:
     away."""
 
     def __init__(self, since, others=None):
-        self.statuses, self.stalled, self.since, self.last = {}, 0.0, since, time.monotonic()
-        while self.reap():
-            self.sleep(0.002, below)
-        while others and others():
-            self.sleep(0.01, others)
+        self.statuses, self.stalled = {}, 0.0
+        looked, seen, slept = since, {}, 0.0
+        while self.reap() or (others and others()):
+            now = time.monotonic()
+            if now - since > PATIENCE:
+                raise Wrong(f"after {PATIENCE:.0f} s there are still: {below()}, {others and others()}")
+            is_slow = now - since > 0.5  # then it is worth a closer look, which takes some milliseconds itself
+            self.stalled += stall(now - looked, slept, seen, seen := threads() if is_slow else {})
+            looked, slept = now, 0.1 if is_slow else 0.002
+            time.sleep(slept)
         self.took = time.monotonic() - since
+        self.stalled += stall(time.monotonic() - looked, slept, {}, {})
         if self.took - self.stalled > WITHIN:
-            raise Wrong(f"nothing was alive only after {self.took:.2f} s, of which the machine stalled for {self.stalled:.2f} s")
+            raise Wrong(
+                f"nothing was alive only after {self.took:.2f} s, of which the machine stalled for {self.stalled:.2f} s; "
+                f"the last ones were {seen}"
+            )
 
     def reap(self):
         """Whether children are left."""
@@ -168,20 +177,12 @@ class Wait:
         except ChildProcessError:
             return False
 
-    def sleep(self, seconds, left):
-        began = time.monotonic()
-        if began - self.since > PATIENCE:
-            raise Wrong(f"after {PATIENCE:.0f} s there are still: {left()}")
-        before = threads() if began - self.since > 0.1 else {}
-        time.sleep(seconds if not before else 0.02)
-        slept = time.monotonic() - began
-        after = threads() if before else {}
-        if any(is_kept_waiting(before[one], after[one], slept) for one in before.keys() & after.keys()):
-            self.stalled += time.monotonic() - began
-        elif not before and slept - seconds > 0.01:
-            self.stalled += slept - seconds
 
-
-def is_kept_waiting(before, after, seconds):
-    """By the disk, or for a processor: it could run and did not."""
-    return after[0] == "D" or (before[0] == after[0] == "R" and after[1] - before[1] < seconds / 2)
+def stall(seconds, slept, before, after):
+    """How much of the time between two looks nobody could have used: all, where something of what is left could run and was
+    given no processor, or waited for the disk; else what this process was late by."""
+    for one in before.keys() & after.keys():
+        (was, used), (now, uses) = before[one], after[one]
+        if now == "D" or (was == now == "R" and uses - used < seconds / 2):
+            return seconds
+    return max(0.0, seconds - slept - 0.01)
