@@ -19,11 +19,12 @@ kill_at() { # DOOR ROUNDS: in a folder and with a record of its own
 }
 doors() { # ROUNDS of exec, and of each other door
   kill_at exec "$1"
+  # What a sanitizer sees, it sees at one door; the points of the others are too far apart when all is slow.
+  [ -z "$SANDHOST_SANITIZED" ] || return 0
   [ "$who" = user ] || kill_at limited "$2" # control groups are root's on most machines
   kill_at session "$2"
   kill_at local "$2"
-  # Three runs each. The sanitizers' library would have to be python's too.
-  [ -n "$SANDHOST_SANITIZED" ] || kill_at embedded $(($2 / 2))
+  kill_at embedded $(($2 / 2)) # three runs each
 }
 
 if [ "$(id -u)" -ne 0 ]; then
