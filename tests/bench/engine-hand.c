@@ -207,6 +207,17 @@ int hand_stream(const char *socket_path, const char *path, const void *body, siz
   return hand.fd;
 }
 
+gint64 hand_drain(int stream) {
+  g_autofree char *buffer = g_malloc(SMALL);
+  gint64 seen = 0;
+  for (ssize_t count = 1; count > 0;) {
+    count = read(stream, buffer, SMALL);
+    seen += MAX(count, 0);
+  }
+  close(stream);
+  return seen;
+}
+
 char *hand_text(const char *answer, const char *key) {
   g_autofree char *mark = g_strdup_printf("\"%s\":\"", key);
   const char *found = answer ? strstr(answer, mark) : NULL;

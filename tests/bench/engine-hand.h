@@ -24,6 +24,9 @@ int hand_put(Hand *hand, const char *path, const void *tar, size_t length);
  * the head of the answer is taken off. -1 when it does not. */
 int hand_stream(const char *socket_path, const char *path, const void *body, size_t length);
 
+/* Reads a stream to its end and closes it; how many bytes there were, the engine's heads of them among them. */
+gint64 hand_drain(int stream);
+
 /* The string behind "key":" in an answer; owned; NULL where there is none. */
 char *hand_text(const char *answer, const char *key);
 

@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* floors.c: the bare costs that ours are compared with, measured in the same run. */
+/* floors.c: the bare costs of programs that ours are compared with, measured in the same run. */
 #include "floors.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
-static pid_t start(const char *const *argv) {
+#define BUFFER ((size_t)64 << 10)
+
+static const char measure_child[] = TEST_BUILD_DIR "/bin/sandhost-bench-measure";
+
+/* Each of the three is thrown away or read from nothing when it is below 0. */
+static pid_t start(const char *const *argv, int in, int out, int complaints) {
+  const int given[3] = {in, out, complaints};
   posix_spawn_file_actions_t actions;
   pid_t pid = -1;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  for (int i = 0; i < 3; i++) {
+    if (given[i] >= 0) {
+      posix_spawn_file_actions_adddup2(&actions, given[i], i);
+    } else {
+      posix_spawn_file_actions_addopen(&actions, i, "/dev/null", i ? O_WRONLY : O_RDONLY, 0);
+    }
+  }
   union {
     const char *const *given;
     char *const *wanted; /* posix_spawn does not write to them */
@@ -33,113 +40,129 @@ static pid_t start(const char *const *argv) {
   return pid;
 }
 
-gint64 floor_spawn(const char *const *argv) {
+pid_t floor_start(const char *const *argv, int in, int out) {
+  return start(argv, in, out, -1);
+}
+
+static gboolean ended_well(pid_t pid) {
   int status = 0;
+  return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+gint64 floor_spawn(const char *const *argv) {
   gint64 from = clock_now();
-  pid_t pid = start(argv);
-  if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
-    return -1;
-  }
-  return clock_now() - from;
+  return ended_well(floor_start(argv, -1, -1)) ? clock_now() - from : -1;
 }
 
-gint64 floor_peak_memory(const char *const *argv, int *ret_exit) {
-  struct rusage usage;
-  pid_t pid = start(argv);
-  if (pid < 0 || wait4(pid, ret_exit, 0, &usage) != pid) {
-    return -1;
-  }
-  return usage.ru_maxrss * 1024;
-}
+/* ---- Bytes out ------------------------------------------------------------------------------------------------- */
 
-static int visit_nothing(const char *path, const struct stat *facts, int kind, struct FTW *where) {
-  (void)path;
-  (void)facts;
-  (void)kind;
-  (void)where;
-  return 0;
-}
-
-gint64 floor_stat_walk(const char *folder) {
+/* Takes both ends. */
+static gint64 read_all(const char *const *argv, const int ends[2], guint64 bytes) {
+  g_autofree char *buffer = g_malloc(BUFFER);
+  guint64 seen = 0;
+  ssize_t count = 1;
   gint64 from = clock_now();
-  return nftw(folder, visit_nothing, 32, FTW_PHYS) == 0 ? clock_now() - from : -1;
+  pid_t pid = floor_start(argv, -1, ends[1]);
+  close(ends[1]);
+  while (count > 0) {
+    count = read(ends[0], buffer, BUFFER);
+    seen += count > 0 ? (guint64)count : 0;
+  }
+  gboolean ok = ended_well(pid) && seen == bytes;
+  close(ends[0]);
+  return ok ? clock_now() - from : -1;
 }
 
-void floor_fill(const char *folder, guint count, gsize size) {
-  g_autofree char *text = g_malloc(size + 1);
-  memset(text, 'x', size);
-  text[size] = '\0';
-  for (guint i = 0; i < count; i++) {
-    g_autofree char *parent = g_strdup_printf("%s/d%u", folder, i / 100);
-    g_autofree char *path = g_strdup_printf("%s/f%u.txt", parent, i);
-    g_autofree char *head = g_strdup_printf("%u\n", i);
-    g_mkdir_with_parents(parent, 0755);
-    memcpy(text, head, MIN(strlen(head), size));
-    g_file_set_contents(path, text, (gssize)size, NULL);
-  }
+gint64 floor_read_pipe(const char *const *argv, guint64 bytes) {
+  int ends[2];
+  return pipe2(ends, O_CLOEXEC) == 0 ? read_all(argv, ends, bytes) : -1;
 }
 
-/* ---- Read, tar, write: what no bridge can do without --------------------------------------------------------- */
+gint64 floor_read_sockets(const char *const *argv, guint64 bytes) {
+  int ends[2];
+  return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 ? read_all(argv, ends, bytes)
+                                                                       : -1;
+}
 
-static struct archive *packer;
-static const char *packed_from;
+/* ---- An end ---------------------------------------------------------------------------------------------------- */
 
-static int pack(const char *path, const struct stat *facts, int kind, struct FTW *where) {
-  (void)where;
-  if (kind != FTW_F) {
-    return 0;
-  }
-  g_autofree char *content = NULL;
-  gsize length = 0;
-  if (!g_file_get_contents(path, &content, &length, NULL)) {
+gint64 floor_end(const char *const *argv) {
+  int in[2];
+  int out[2];
+  if (pipe2(in, O_CLOEXEC) != 0) {
     return -1;
   }
-  struct archive_entry *entry = archive_entry_new();
-  archive_entry_copy_pathname(entry, path + strlen(packed_from) + 1);
-  archive_entry_set_filetype(entry, AE_IFREG);
-  archive_entry_set_perm(entry, facts->st_mode & 0777);
-  archive_entry_set_size(entry, (la_int64_t)length);
-  archive_write_header(packer, entry);
-  archive_write_data(packer, content, length);
-  archive_entry_free(entry);
-  return 0;
-}
-
-static gboolean unpack(const void *tar, size_t length, const char *to) {
-  struct archive *reader = archive_read_new();
-  struct archive_entry *entry = NULL;
-  gboolean ok = TRUE;
-  archive_read_support_format_tar(reader);
-  archive_read_open_memory(reader, tar, length);
-  while (ok && archive_read_next_header(reader, &entry) == ARCHIVE_OK) {
-    g_autofree char *path = g_build_filename(to, archive_entry_pathname(entry), NULL);
-    g_autofree char *parent = g_path_get_dirname(path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) {
-      g_mkdir_with_parents(parent, 0755);
-      fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    }
-    ok = fd >= 0 && archive_read_data_into_fd(reader, fd) == ARCHIVE_OK;
-    if (fd >= 0) {
-      close(fd);
-    }
+  if (pipe2(out, O_CLOEXEC) != 0) {
+    close(in[0]);
+    close(in[1]);
+    return -1;
   }
-  archive_read_free(reader);
-  return ok;
+  pid_t pid = floor_start(argv, in[0], out[1]);
+  close(out[1]);
+  char letter = 'x';
+  /* This end of its input is open until the answer is there: nobody is killed by a closed pipe. */
+  gboolean answers = pid > 0 && write(in[1], &letter, 1) == 1 && read(out[0], &letter, 1) == 1;
+  close(in[0]);
+  gint64 from = clock_now();
+  close(in[1]);
+  gboolean ok = ended_well(pid) && answers;
+  gint64 took = clock_now() - from;
+  close(out[0]);
+  return ok ? took : -1;
 }
 
-gint64 floor_copy(const char *from, const char *to) {
-  const gsize room = 64u << 20;
-  g_autofree char *tar = g_malloc(room);
-  memset(tar, 0, room); /* pages are there before the clock starts */
-  size_t used = 0;
-  gint64 began = clock_now();
-  packer = archive_write_new();
-  packed_from = from;
-  archive_write_set_format_pax_restricted(packer);
-  archive_write_open_memory(packer, tar, room, &used);
-  gboolean ok = nftw(from, pack, 32, FTW_PHYS) == 0 && archive_write_close(packer) == ARCHIVE_OK;
-  archive_write_free(packer);
-  ok = ok && unpack(tar, used, to);
-  return ok ? clock_now() - began : -1;
+/* ---- What a program was and said ------------------------------------------------------------------------------- */
+
+/* All that can be read, as text; owned. Takes the end. */
+static char *text_of(int end) {
+  GString *text = g_string_new(NULL);
+  char buffer[4096];
+  for (ssize_t count = 1; count > 0;) {
+    count = read(end, buffer, sizeof buffer);
+    g_string_append_len(text, buffer, MAX(count, 0));
+  }
+  close(end);
+  return g_string_free(text, FALSE);
+}
+
+gint64 floor_measure(const char *const *argv, gint64 *ret_peak) {
+  guint count = 0;
+  while (argv[count]) {
+    count++;
+  }
+  g_autofree const char **words = g_new0(const char *, count + 2);
+  words[0] = measure_child;
+  memcpy(words + 1, argv, count * sizeof *words);
+  int ends[2];
+  int code = -1;
+  long long took = 0;
+  long peak = 0;
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return -1;
+  }
+  pid_t pid = floor_start(words, -1, ends[1]);
+  close(ends[1]);
+  g_autofree char *said = text_of(ends[0]);
+  /* NOLINTNEXTLINE(cert-err34-c): our own program's three numbers */
+  if (!ended_well(pid) || sscanf(said, "%d %lld %ld", &code, &took, &peak) != 3 || code != 0) {
+    return -1;
+  }
+  *ret_peak = (gint64)peak * 1024;
+  return took;
+}
+
+char *floor_complaint(const char *const *argv) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return g_strdup("no pipe");
+  }
+  pid_t pid = start(argv, -1, -1, ends[1]);
+  close(ends[1]);
+  g_autofree char *said = text_of(ends[0]);
+  if (ended_well(pid)) {
+    return NULL;
+  }
+  const char *last = strrchr(g_strchomp(said), '\n');
+  last = last ? last + 1 : said;
+  return g_strdup(*last ? last : "it says nothing");
 }

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* true.c: the least that can be started. */
+int main(void) {
+  return 0;
+}
