@@ -266,6 +266,28 @@ static void print_guest(void) {
   }
 }
 
+static int bench_all(void) {
+  g_autofree char *empty = g_build_filename(folder, "none", NULL);
+  Subject subject = {0};
+  subject_open(&subject, folder, empty);
+  Sandbox *sandbox = subject_sandbox(&subject);
+  gboolean ok = sandbox && subject_line(&subject, "true") > 0;
+  if (ok) {
+    bench_floors(folder, rounds);
+    bench_commands(&subject, sandbox);
+    bench_record(folder, rounds);
+    bench_workspace(folder, rounds);
+    print_guest();
+    bench_output(sandbox);
+    bench_governance();
+  } else {
+    fprintf(stderr, "sandhost-bench: no sandbox can be made here; sandhost doctor says why\n");
+  }
+  sandbox_end(sandbox, NULL);
+  subject_close(&subject);
+  return ok ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     rounds = (guint)g_ascii_strtoull(argv[1], NULL, 10);
@@ -277,23 +299,7 @@ int main(int argc, char **argv) {
   if (chdir(scratch) != 0) {
     return 1;
   }
-  g_autofree char *empty = g_build_filename(folder, "none", NULL);
-  Subject subject = {0};
-  subject_open(&subject, folder, empty);
-  Sandbox *sandbox = subject_sandbox(&subject);
-  if (!sandbox || subject_line(&subject, "true") < 0) {
-    fprintf(stderr, "sandhost-bench: no sandbox can be made here: sandhost doctor says why\n");
-    return 1;
-  }
-  bench_floors(folder, rounds);
-  bench_commands(&subject, sandbox);
-  bench_record(folder, rounds);
-  bench_workspace(folder, rounds);
-  print_guest();
-  bench_output(sandbox);
-  bench_governance();
-  sandbox_end(sandbox, NULL);
-  subject_close(&subject);
+  int code = bench_all();
   g_autofree char *clean = g_strdup_printf("rm -rf '%s'", scratch);
-  return system(clean) == 0 ? 0 : 1;
+  return system(clean) == 0 ? code : 1;
 }
