@@ -39,7 +39,8 @@
  *                        damaged (why)}: of a command whose end is not on record (record-seal.h)
  * sandbox_workspace_sync M sandbox_session_id, copied_in, written, skipped [{path, reason}]; once
  *                        for a call
- * sandbox_session_closed M sandbox_session_id, sandbox_ref, commands, duration_ms, lost, error
+ * sandbox_session_closed M sandbox_session_id, sandbox_ref, commands, duration_ms, lost, error; lost_reason of one
+ *                        that is lost, where the provider told it
  * tool_call_completed    M outcome, error (text, {type, message} or null), rejection_reason;
  *                        P observation, result (the observation's data where missing)
  * budget_warning, budget_exhausted, budget_granted, budget_denied,

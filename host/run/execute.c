@@ -104,35 +104,51 @@ static gboolean copy(Call *call, gboolean back, GError **error) {
   return ok;
 }
 
-/* A sandbox that cannot take the files is replaced once: it may have died since the last command. */
-static gboolean copy_in(Call *call, GError **error) {
+static gboolean copy_to_session(Call *call, GError **error) {
+  g_clear_pointer(&call->report, bridge_report_free);
   if (!call->session->bridge) {
     return TRUE;
   }
-  g_autoptr(GError) failure = NULL;
   call->report = bridge_report_new();
-  if (copy(call, FALSE, &failure)) {
-    return TRUE;
-  }
-  if (failure->domain != PROVIDER_ERROR || call_is_cancel(failure)) {
-    g_propagate_error(error, g_steal_pointer(&failure));
-    return FALSE;
-  }
+  return copy(call, FALSE, error);
+}
+
+static gboolean replace_session(Call *call, GError **error) {
   session_mark_lost(call->session);
   g_clear_pointer(&call->session, session_unref);
-  g_clear_pointer(&call->report, bridge_report_free);
-  call->report = bridge_report_new();
-
   pthread_mutex_lock(&call->run->opening);
   gboolean ok = call_authorize_manifest(call, error) && join_session(call, error);
   pthread_mutex_unlock(&call->run->opening);
-  return ok && copy(call, FALSE, error);
+  return ok;
+}
+
+/* A sandbox that cannot take the files is replaced once: it may have died since the last command. So is one that
+ * another command lost meanwhile, although nothing had to be copied: the command would not run in it. */
+static gboolean copy_in(Call *call, GError **error) {
+  g_autoptr(GError) failure = NULL;
+  if (copy_to_session(call, &failure) && !session_is_lost(call->session)) {
+    return TRUE;
+  }
+  if (failure && (failure->domain != PROVIDER_ERROR || call_is_cancel(failure))) {
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return FALSE;
+  }
+  return replace_session(call, error) && copy_to_session(call, error);
+}
+
+/* The reason is told where it is more than that the sandbox is gone. */
+static void skip_lost(Call *call, const GError *failure) {
+  static const char lost[] = "the sandbox was lost before its files were copied back";
+  g_autofree char *reason = provider_error_is(failure, SANDHOST_PROTOCOL)
+                                ? g_strdup_printf("%s (%s)", lost, failure->message)
+                                : NULL;
+  session_mark_lost(call->session);
+  bridge_report_skip(call->report, "*", reason ? reason : lost);
 }
 
 static void skip_everything(Call *call, const GError *failure) {
   if (provider_error_is(failure, SANDHOST_LOST) || session_is_lost(call->session)) {
-    session_mark_lost(call->session);
-    bridge_report_skip(call->report, "*", "the sandbox was lost before its files were copied back");
+    skip_lost(call, failure);
   } else if (failure->domain == PROVIDER_ERROR) {
     bridge_report_skip(call->report, ".", "could not list the sandbox files");
   } else {
@@ -235,11 +251,14 @@ static void follow_output(Call *call) {
   output_follow(&call->err, &follower);
 }
 
-/* A sandbox that went away under the command, and one whose provider did not keep the limit, are an end of the
- * command: 137, as a kill. Anything else that went wrong stays an error. */
+/* A sandbox that went away under the command, or was given up because its guest broke the protocol, and one whose
+ * provider did not keep the limit, are an end of the command: 137, as a kill. Anything else that went wrong stays an
+ * error. */
 static gboolean settle_failure(Call *call, GError *failure) {
   gboolean overrun = provider_error_is(failure, SANDHOST_TIMEOUT);
-  if (!overrun && !provider_error_is(failure, SANDHOST_LOST)) {
+  gboolean lost = provider_error_is(failure, SANDHOST_LOST) ||
+                  (session_is_lost(call->session) && !call_is_cancel(failure));
+  if (!overrun && !lost) {
     return FALSE;
   }
   session_mark_lost(call->session);

@@ -22,14 +22,19 @@ static void record_created(Session *session, const char *isolation) {
   journal_add(session->journal, "sandbox_session_created", facts, NULL);
 }
 
-static void record_closed(Session *session, const char *ref, const GError *failure) {
+/* lost: why, perhaps empty; NULL for one that was not lost. */
+static void record_closed(Session *session, const char *ref, const char *lost,
+                          const GError *failure) {
   JsonObject *facts = json_object_new_object();
   json_add_text(facts, "sandbox_session_id", session->id);
   json_add_text(facts, "sandbox_ref", ref);
   json_add_int(facts, "commands", g_atomic_int_get(&session->commands));
   json_add_double(facts, "duration_ms",
                   (double)(clock_now() - session->opened) / (double)CLOCK_MILLISECOND);
-  json_add_bool(facts, "lost", g_atomic_int_get(&session->lost) != 0);
+  json_add_bool(facts, "lost", lost != NULL);
+  if (lost && *lost) {
+    json_add_text(facts, "lost_reason", lost);
+  }
   json_add_text(facts, "error", failure ? failure->message : NULL);
   journal_add(session->journal, "sandbox_session_closed", facts, NULL);
 }
@@ -119,9 +124,11 @@ void session_unref(Session *session) {
   }
   g_autoptr(GError) failure = NULL;
   g_autofree char *ref = g_strdup(sandbox_ref(session->sandbox));
+  const char *reason = sandbox_lost_reason(session->sandbox);
+  g_autofree char *lost = session_is_lost(session) ? g_strdup(reason ? reason : "") : NULL;
   sandbox_end(g_steal_pointer(&session->sandbox), &failure);
   journal_owe(session->journal, BUDGET_SANDBOX_SECONDS, session_unpaid(session));
-  record_closed(session, ref, failure);
+  record_closed(session, ref, lost, failure);
   bridge_free(session->bridge);
   g_free(session->id);
   g_free(session);
@@ -137,7 +144,7 @@ void session_mark_lost(Session *session) {
 }
 
 gboolean session_is_lost(Session *session) {
-  return g_atomic_int_get(&session->lost) != 0;
+  return g_atomic_int_get(&session->lost) != 0 || sandbox_lost_reason(session->sandbox) != NULL;
 }
 
 const char *session_lost_reason(Session *session) {

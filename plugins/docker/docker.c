@@ -306,9 +306,24 @@ static int32_t fail_lost(struct sandhost_sandbox *sandbox, struct call_relay *re
   return fail_call(host, relay->call, SANDHOST_LOST, "%s", reason);
 }
 
+/* The rule that a guest broke is why its sandbox is lost; the engine knows nothing of that, and the error has been
+ * told. */
+static void report_broken(struct sandhost_sandbox *sandbox, struct sandhost_call *call,
+                          const char *rule) {
+  pthread_mutex_lock(&sandbox->lock);
+  if (!sandbox->lost_reason) {
+    sandbox->lost_reason = g_strdup(rule);
+  }
+  g_autofree char *reason = g_strdup(sandbox->lost_reason);
+  pthread_mutex_unlock(&sandbox->lock);
+  report_fact(host, call, SANDHOST_REPORT_LOST, reason);
+}
+
 static int32_t finish(struct sandhost_sandbox *sandbox, struct call_relay *relay, int32_t status) {
   if (status == SANDHOST_LOST) {
     status = fail_lost(sandbox, relay);
+  } else if (relay->lost) {
+    report_broken(sandbox, relay->call, relay->lost);
   }
   call_relay_clear(relay);
   return status;

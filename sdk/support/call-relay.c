@@ -24,6 +24,7 @@ struct sandhost_call *call_relay_call(struct call_relay *relay) {
 
 void call_relay_clear(struct call_relay *relay) {
   g_clear_pointer(&relay->failure, g_free);
+  g_clear_pointer(&relay->lost, g_free);
 }
 
 static int64_t relay_deadline(const struct sandhost_call *call) {
@@ -91,6 +92,8 @@ static void relay_report(struct sandhost_call *call, uint32_t kind, struct sandh
   struct call_relay *relay = relay_of(call);
   if (kind != SANDHOST_REPORT_LOST) {
     relay->host->report(relay->call, kind, value);
+  } else if (!relay->lost) {
+    relay->lost = g_strndup(value.data, value.length);
   }
 }
 

@@ -3,7 +3,8 @@
  * call-relay.h: a call that stands between a part of a provider and the host's call.
  *
  * A provider hands such a call to a part that tells its failures itself, where the provider knows better:
- * what really ended the sandbox, or that a failure does not matter. Everything but that is passed on.
+ * what really ended the sandbox, or that a failure does not matter. Everything but that is passed on; a
+ * loss that was reported is the provider's to tell, whatever the status of the call.
  * A relay lives on the stack of the thread that runs the call and is used by that thread alone.
  */
 #ifndef SANDHOST_SUPPORT_CALL_RELAY_H
@@ -18,6 +19,7 @@ struct call_relay {
   gboolean quiet; /* no failure at all is passed on; else only that of a loss is held back */
   gboolean failed;
   char *failure; /* owned: the text that was held back; NULL */
+  char *lost;    /* owned: the reason of a loss that was reported, and is held back with it; NULL */
   int64_t
       deadline; /* nanoseconds of CLOCK_MONOTONIC; above 0 it counts in place of the call's own deadline
                      * and its cancel: for cleaning up when the call is over */

@@ -9,7 +9,8 @@
  *
  * Everything that the guest says is checked. When the stream ends, the guest breaks the protocol, or
  * it stays silent past a deadline, the client is lost: every running and later call returns
- * SANDHOST_LOST with the same reason.
+ * SANDHOST_LOST with the same reason, and reports it. The one call that found the protocol broken
+ * returns SANDHOST_PROTOCOL and reports the loss as well: the sandbox is given up.
  *
  * All functions but guest_client_new and guest_client_free may be called from any thread.
  */

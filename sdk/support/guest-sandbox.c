@@ -173,6 +173,7 @@ int32_t guest_sandbox_greet(struct guest_sandbox *sandbox, struct sandhost_call 
   relay.quiet = TRUE;
   int32_t status = guest_client_greet(sandbox->client, call_relay_call(&relay), ret_is_init);
   g_autofree char *failure = g_steal_pointer(&relay.failure);
+  call_relay_clear(&relay);
   if (status == SANDHOST_OK) {
     return status;
   }
@@ -214,9 +215,27 @@ static int32_t fail_lost(struct guest_sandbox *sandbox, struct sandhost_call *ca
   return fail_call(sandbox->host, call, SANDHOST_LOST, "%s", reason);
 }
 
+/* A guest that broke the protocol is no guest any more, whether its process has ended or not: the rule that it
+ * broke is the reason, and the error has been told. */
+static void report_broken(struct guest_sandbox *sandbox, struct sandhost_call *call,
+                          const char *rule) {
+  pthread_mutex_lock(&sandbox->lock);
+  if (!sandbox->lost_reason) {
+    sandbox->lost_reason = g_strdup(rule);
+  }
+  const char *reason = sandbox->lost_reason;
+  pthread_mutex_unlock(&sandbox->lock);
+  report_fact(sandbox->host, call, SANDHOST_REPORT_LOST, reason);
+}
+
 static int32_t finish(struct guest_sandbox *sandbox, struct call_relay *relay, int32_t status) {
-  g_autofree char *failure = g_steal_pointer(&relay->failure);
-  return status == SANDHOST_LOST ? fail_lost(sandbox, relay->call, failure) : status;
+  if (status == SANDHOST_LOST) {
+    status = fail_lost(sandbox, relay->call, relay->failure);
+  } else if (relay->lost) {
+    report_broken(sandbox, relay->call, relay->lost);
+  }
+  call_relay_clear(relay);
+  return status;
 }
 
 /* ---- Operations ------------------------------------------------------------------------------- */

@@ -400,6 +400,35 @@ static void test_declares_what_it_is(void) {
   g_assert_cmpuint(plugin->enforces[1].level, ==, SANDHOST_LEVEL_ENFORCED);
 }
 
+/* ---- A guest that breaks the protocol ---------------------------------------------------------- */
+
+static void place_bad_guest(void) {
+  g_autofree char *folder = g_build_filename(plugin_folder, "bad", NULL);
+  g_assert_cmpint(g_mkdir(folder, 0755), ==, 0);
+  plugin_copy_guests(TEST_BUILD_DIR "/bad-guest", folder);
+}
+
+/* The command that finds it has the error; this one and every later one report the loss, with the broken rule. */
+static void test_bad_guest(void) {
+  static const char reason[] = "it broke the protocol: a command started twice";
+  g_autofree char *folder = g_build_filename(plugin_folder, "bad", NULL);
+  g_autofree char *good = g_steal_pointer(&plugin_guest_dir);
+  plugin_guest_dir = g_strdup(folder);
+  struct place place = place_new();
+  plugin_expect(place.sandbox, "true", "command 1 after 0 uploads\n");
+  g_auto(Ran) broken = plugin_run(place.sandbox, "violate started-twice");
+  g_assert_cmpint(broken.status, ==, SANDHOST_PROTOCOL);
+  g_assert_cmpstr(broken.message, ==, reason);
+  g_assert_cmpstr(broken.lost, ==, reason);
+  g_auto(Ran) later = plugin_run(place.sandbox, "true");
+  g_assert_cmpint(later.status, ==, SANDHOST_LOST);
+  g_assert_cmpstr(later.message, ==, reason);
+  g_assert_cmpstr(later.lost, ==, reason);
+  place_end(&place);
+  g_free(plugin_guest_dir);
+  plugin_guest_dir = g_steal_pointer(&good);
+}
+
 static const struct {
   const char *name;
   void (*test)(void);
@@ -422,11 +451,13 @@ static const struct {
     {"files-stay-below-it", test_files_stay_below_it},
     {"dir-behind-a-link", test_dir_behind_a_link},
     {"declares-what-it-is", test_declares_what_it_is},
+    {"bad-guest", test_bad_guest},
 };
 
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
   plugin_load("local");
+  place_bad_guest();
   for (size_t i = 0; i < G_N_ELEMENTS(tests); i++) {
     plugin_add_test(tests[i].name, &tests[i].test);
   }

@@ -40,15 +40,19 @@ FAKE_UNUSED static void plugin_copy(const char *from, const char *to, mode_t mod
   g_free(content);
 }
 
-/* Copies the guest to folder/sandhost-guest-MACHINE. */
-FAKE_UNUSED static void plugin_copy_guest(const char *folder) {
-  g_autoptr(GDir) dir = g_dir_open(TEST_GUEST_DIR, 0, NULL);
+FAKE_UNUSED static void plugin_copy_guests(const char *from_folder, const char *folder) {
+  g_autoptr(GDir) dir = g_dir_open(from_folder, 0, NULL);
   g_assert_nonnull(dir);
   for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
-    g_autofree char *from = g_build_filename(TEST_GUEST_DIR, name, NULL);
+    g_autofree char *from = g_build_filename(from_folder, name, NULL);
     g_autofree char *to = g_build_filename(folder, name, NULL);
     plugin_copy(from, to, 0755);
   }
+}
+
+/* Copies the guest to folder/sandhost-guest-MACHINE. */
+FAKE_UNUSED static void plugin_copy_guest(const char *folder) {
+  plugin_copy_guests(TEST_GUEST_DIR, folder);
 }
 
 FAKE_UNUSED static void plugin_remove(const char *folder) {

@@ -103,7 +103,9 @@ struct sandhost_sandbox;
 #define SANDHOST_REPORT_IMAGE 20    /* create: the image that it really runs */
 #define SANDHOST_REPORT_NETWORK 30  /* create: "checked", "unchecked" or "not required" */
 #define SANDHOST_REPORT_SNAPSHOT 40 /* snapshot: the id to create from later (required there) */
-#define SANDHOST_REPORT_LOST 50     /* any: why the sandbox is gone, for the person who reads it */
+#define SANDHOST_REPORT_LOST                                                                       \
+  50 /* any: why the sandbox is gone, for the person who reads it;
+                                     * whatever the status, the host gives the sandbox up */
 
 struct sandhost_failure { /* more about a failure than its text */
   size_t size;
