@@ -26,8 +26,8 @@ gboolean name_is_proper(const char *path, gsize length) {
   return TRUE;
 }
 
-gboolean name_is_hidden(const char *path) {
-  return path[0] == '.' || strstr(path, "/.") != NULL;
+gboolean name_is_hidden(const char *path, gsize length) {
+  return length > 0 && (path[0] == '.' || memmem(path, length, "/.", 2) != NULL);
 }
 
 gboolean name_is_run_record(const char *path) {

@@ -10,7 +10,7 @@
 gboolean name_is_proper(const char *path, gsize length);
 
 /* Whether a component begins with a dot. */
-gboolean name_is_hidden(const char *path);
+gboolean name_is_hidden(const char *path, gsize length);
 
 /* run.json or events.jsonl directly in a folder whose name begins with run_. */
 gboolean name_is_run_record(const char *path);

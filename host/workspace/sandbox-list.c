@@ -7,14 +7,19 @@
 #include "base/error.h"
 #include "workspace/names.h"
 
-/* More than this is no workspace any more. Both bound what a sandbox can make the host remember. */
+/* More than this is no workspace any more. Both bound what a sandbox can make the host remember; and the first one, for
+ * how long, so that what is not remembered counts too. */
 #define MAX_FILES 200000u
-#define MAX_PATH_BYTES ((gsize)64 * 1024 * 1024)
+#define MAX_PATH_MEBIBYTES 64u
+#define MAX_PATH_BYTES ((gsize)MAX_PATH_MEBIBYTES * 1024 * 1024)
+/* Paths are allocated together in so many bytes, whose end is lost where the next one does not fit. */
+#define PATH_CHUNK 65536u
 
 struct SandboxList {
   GArray *files;       /* SandboxFile */
   GStringChunk *paths; /* owns the paths */
   gsize path_bytes;
+  guint told;    /* entries that came */
   GError *error; /* why the listing was stopped */
 };
 
@@ -35,6 +40,15 @@ static int32_t refuse_many(SandboxList *list) {
   return SANDHOST_CANCELLED;
 }
 
+static int32_t refuse_long(SandboxList *list) {
+  if (!list->error) {
+    g_set_error(&list->error, SANDHOST_ERROR, SANDHOST_ERROR_WORKSPACE,
+                "could not read the sandbox's files: more than %u MiB of names of changed files",
+                MAX_PATH_MEBIBYTES);
+  }
+  return SANDHOST_CANCELLED;
+}
+
 static void set_version(SandboxFile *file, const struct sandhost_entry *entry) {
   if (file->has_digest) {
     memcpy(file->digest, entry->sha256, DIGEST_BYTES);
@@ -51,6 +65,9 @@ static int32_t take_entry(void *user, const struct sandhost_entry *entry) {
   if (list->error) {
     return SANDHOST_CANCELLED;
   }
+  if (list->told++ >= MAX_FILES) {
+    return refuse_many(list);
+  }
   if (entry->kind != SANDHOST_KIND_FILE && entry->kind != SANDHOST_KIND_CHECKOUT) {
     return SANDHOST_OK; /* a kind of a later contract */
   }
@@ -59,16 +76,15 @@ static int32_t take_entry(void *user, const struct sandhost_entry *entry) {
     g_autofree char *start = g_strndup(entry->path.data, MIN(length, 200));
     return refuse(list, "a path that leads out of the working directory", start);
   }
-  if (list->files->len >= MAX_FILES || list->path_bytes + length > MAX_PATH_BYTES) {
-    return refuse_many(list);
-  }
-  const char *path = g_string_chunk_insert_len(list->paths, entry->path.data, (gssize)length);
-  if (name_is_hidden(path)) {
+  if (name_is_hidden(entry->path.data, length)) {
     return SANDHOST_OK;
   }
-  list->path_bytes += length;
+  if (length >= MAX_PATH_BYTES - list->path_bytes) {
+    return refuse_long(list);
+  }
+  list->path_bytes += length + 1;
   SandboxFile file = {
-      .path = path,
+      .path = g_string_chunk_insert_len(list->paths, entry->path.data, (gssize)length),
       .bytes = entry->bytes,
       .checkout = entry->kind == SANDHOST_KIND_CHECKOUT,
       .has_digest =
@@ -133,7 +149,7 @@ SandboxList *sandbox_list_get(const BridgeTransport *transport, const struct san
                               gsize known_count, guint64 max_hash_bytes, GError **error) {
   g_autoptr(SandboxList) list = g_new0(SandboxList, 1);
   list->files = g_array_new(FALSE, FALSE, sizeof(SandboxFile));
-  list->paths = g_string_chunk_new(4096);
+  list->paths = g_string_chunk_new(PATH_CHUNK);
   const struct sandhost_entry_sink sink = {
       .size = sizeof sink,
       .user = list,

@@ -79,8 +79,19 @@ static gboolean is_known(const struct sandhost_changes *request, const struct fi
   return FALSE;
 }
 
+/* Before the name is kept. FALSE: it is one too many. */
+static gboolean count_name(struct changes *changes, size_t length, size_t beside) {
+  changes->too_many = changes->too_many || length + beside > MOST_NAMES - changes->name_bytes;
+  changes->name_bytes += changes->too_many ? 0 : length + beside;
+  return !changes->too_many;
+}
+
+/* NULL: too many. */
 static struct file *add_file(struct changes *changes, const char *path,
                              const struct tar_member *member) {
+  if (!count_name(changes, strlen(path), sizeof(struct file))) {
+    return NULL;
+  }
   struct file *file = g_new0(struct file, 1);
   file->path = g_strdup(path);
   file->bytes = member->bytes;
@@ -88,8 +99,6 @@ static struct file *add_file(struct changes *changes, const char *path,
   file->mode = member->mode & 0777;
   g_ptr_array_add(changes->files, file);
   g_hash_table_replace(changes->by_path, file->path, file);
-  changes->name_bytes += strlen(path) + sizeof *file;
-  changes->too_many = changes->name_bytes > MOST_NAMES;
   return file;
 }
 
@@ -100,7 +109,7 @@ static void note_checkout(struct changes *changes, const char *path) {
     return;
   }
   g_autofree char *folder = g_strndup(path, (gsize)(slash - path));
-  if (!is_hidden(folder)) {
+  if (!is_hidden(folder) && count_name(changes, strlen(folder), 0)) {
     g_hash_table_add(changes->checkouts, g_steal_pointer(&folder));
   }
 }
@@ -111,6 +120,9 @@ static void add_hard_link(struct changes *changes, const char *path,
   const char *slash = strchr(member->link, '/');
   const struct file *first = slash ? g_hash_table_lookup(changes->by_path, slash + 1) : NULL;
   struct file *file = add_file(changes, path, member);
+  if (!file) {
+    return;
+  }
   if (first) {
     file->bytes = first->bytes;
     file->hashed = first->hashed;
@@ -133,7 +145,7 @@ static int32_t take_member(void *user, const struct tar_member *member) {
   }
   note_checkout(changes, path);
   if (is_hidden(path)) {
-    return SANDHOST_OK;
+    return changes->too_many ? SANDHOST_LIMIT : SANDHOST_OK;
   }
   if (member->kind == TAR_HARD_LINK) {
     add_hard_link(changes, path, member);

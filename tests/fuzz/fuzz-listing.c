@@ -91,7 +91,7 @@ static void check_list(const SandboxList *list) {
     const SandboxFile *file = sandbox_list_at(list, i);
     g_assert_true(name_is_proper(file->path, strlen(file->path)));
     g_assert_false(g_path_is_absolute(file->path));
-    g_assert_false(name_is_hidden(file->path));
+    g_assert_false(name_is_hidden(file->path, strlen(file->path)));
     g_assert_false(file->checkout && file->has_digest);
     g_assert_true(i == 0 || strcmp(sandbox_list_at(list, i - 1)->path, file->path) < 0);
     (void)name_is_run_record(file->path);

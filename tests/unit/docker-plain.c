@@ -468,6 +468,30 @@ static void test_changes_known(void) {
   g_byte_array_unref(engine_tar);
 }
 
+/* What is kept of a stream is counted, whatever it is kept for. */
+static void test_changes_count_names(void) {
+  static const struct {
+    const char *end;
+    enum tar_kind kind;
+  } MEMBERS[] = {{"", TAR_FILE}, {"", TAR_HARD_LINK}, {"/.git", TAR_FOLDER}};
+  for (gsize i = 0; i < G_N_ELEMENTS(MEMBERS); i++) {
+    const struct sandhost_changes request = {.size = sizeof request};
+    struct changes changes;
+    int32_t status = SANDHOST_OK;
+    changes_begin(&changes, &request);
+    changes.name_bytes = MOST_NAMES - 10000;
+    for (guint j = 0; j < 10000 && status == SANDHOST_OK; j++) {
+      g_autofree char *path = g_strdup_printf("root/%u%s", j, MEMBERS[i].end);
+      status = take_member(
+          &changes,
+          &(struct tar_member){.name = path, .link = "root/none", .kind = MEMBERS[i].kind});
+    }
+    g_assert_cmpint(status, ==, SANDHOST_LIMIT);
+    g_assert_cmpuint(changes.name_bytes, <=, MOST_NAMES);
+    changes_end(&changes);
+  }
+}
+
 static void test_changes_bounds(void) {
   g_autofree char *text = NULL;
   g_autofree char *message = NULL;
@@ -575,6 +599,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/docker-plain/changes/all", test_changes_all);
   g_test_add_func("/docker-plain/changes/known", test_changes_known);
   g_test_add_func("/docker-plain/changes/bounds", test_changes_bounds);
+  g_test_add_func("/docker-plain/changes/count-names", test_changes_count_names);
   g_test_add_func("/docker-plain/changes/failures", test_changes_failures);
   return g_test_run();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspace-hostile.c: a sandbox that lies in its listing and in its tar streams changes nothing
  * and is named. */
+#include "memory-peak.h"
 #include "workspace-fake.h"
 
 /* ---- Listings -------------------------------------------------------------------------------- */
@@ -92,6 +93,62 @@ static void test_listing_without_end(void) {
   g_autofree char *text = copy_back_fails(fake);
   g_assert_cmpstr(text, ==, "could not read the sandbox's files: more than 200000 files changed");
   g_assert_cmpuint(count, ==, 200000);
+}
+
+struct flood {
+  const char *prefix;
+  gsize length; /* of each name */
+  guint count;  /* so many were taken */
+  guint most;
+};
+
+/* Names that differ at their end. */
+static gboolean list_flood(void *user, const struct sandhost_known *known, gsize known_count,
+                           guint64 max_hash_bytes, const struct sandhost_entry_sink *sink,
+                           GError **error) {
+  (void)known;
+  (void)known_count;
+  (void)max_hash_bytes;
+  struct flood *flood = user;
+  for (; flood->count < flood->most; flood->count++) {
+    g_autofree char *name = g_strdup_printf(
+        "%s%0*u", flood->prefix, (int)(flood->length - strlen(flood->prefix)), flood->count);
+    const struct sandhost_entry entry = entry_for(name, flood->length, 4);
+    if (sink->entry(sink->user, &entry) != SANDHOST_OK) {
+      g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CANCELLED, "stopped");
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* What names may take, and half as much again for the records beside them. */
+#define FLOOD_KIB ((gsize)96 * 1024)
+
+static void check_flood(const char *prefix, gsize length, const char *more_than) {
+  g_autoptr(Fake) fake = fake_new(NULL);
+  struct flood flood = {.prefix = prefix, .length = length, .most = 200001};
+  fake->transport.user = &flood;
+  fake->transport.changes = list_flood;
+  gsize start = memory_peak_reset();
+  g_autofree char *text = copy_back_fails(fake);
+  gsize peak = memory_peak_above(start);
+  g_autofree char *expected =
+      g_strconcat("could not read the sandbox's files: more than ", more_than, NULL);
+  g_assert_cmpstr(text, ==, expected);
+  g_assert_cmpuint(flood.count, <=, 200000);
+  g_assert_cmpuint(peak, <, FLOOD_KIB);
+}
+
+static void test_listing_floods(void) {
+  static const char many[] = "200000 files changed";
+  static const char long_names[] = "64 MiB of names of changed files";
+  check_flood(".", 4000, many);
+  check_flood("a/.", 4000, many);
+  check_flood("f", 4000, long_names);
+  check_flood("f", 2060, long_names); /* a little more than half of a page: waste would show */
+  check_flood("f", 340, long_names);
+  check_flood("f", 20, many);
 }
 
 static void test_listing_of_unknown_kinds(void) {
@@ -343,6 +400,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/workspace/hostile/listing/twice", test_listing_names_twice);
   g_test_add_func("/workspace/hostile/listing/hidden", test_listing_of_hidden_names);
   g_test_add_func("/workspace/hostile/listing/without-end", test_listing_without_end);
+  g_test_add_func("/workspace/hostile/listing/floods", test_listing_floods);
   g_test_add_func("/workspace/hostile/listing/unknown-kinds", test_listing_of_unknown_kinds);
   g_test_add_func("/workspace/hostile/listing/sizes", test_listing_with_lying_sizes);
   g_test_add_func("/workspace/hostile/stream/not-asked", test_members_not_asked_for);

@@ -63,10 +63,12 @@ static void test_run_records(void) {
 }
 
 static void test_hidden(void) {
-  g_assert_true(name_is_hidden(".a"));
-  g_assert_true(name_is_hidden("a/.b/c"));
-  g_assert_true(name_is_hidden("a/b/.c"));
-  g_assert_false(name_is_hidden("a.b/c."));
+  g_assert_true(name_is_hidden(".a", 2));
+  g_assert_true(name_is_hidden("a/.b/c", 6));
+  g_assert_true(name_is_hidden("a/b/.c", 6));
+  g_assert_false(name_is_hidden("a.b/c.", 6));
+  g_assert_false(name_is_hidden("a/.b", 2));
+  g_assert_false(name_is_hidden("", 0));
 }
 
 /* ---- Beneath --------------------------------------------------------------------------------- */
