@@ -17,6 +17,10 @@
 #include "base/error.h"
 
 #define RING_BYTES ((gsize)256 * 1024)
+/* What a header, with all that extends it, may take of the stream beyond what is in libarchive's hands already: a pax
+ * header has a path or two, but the map of a sparse file costs libarchive a dozen times its length in memory, and has
+ * no end of its own. */
+#define HEADER_BYTES ((gsize)128 * 1024)
 
 struct TarSink {
   TarSinkRequest request;
@@ -37,9 +41,11 @@ struct TarSink {
   gboolean done; /* nobody reads any more */
 
   /* Only used by the thread. */
-  gsize lent;   /* bytes at begin that libarchive looks at */
-  gsize next;   /* index of the first name that may still come */
-  guint8 *data; /* of one file */
+  gsize lent; /* bytes at begin that libarchive looks at */
+  gboolean in_header;
+  gsize header_bytes; /* lent since it began */
+  gsize next;         /* index of the first name that may still come */
+  guint8 *data;       /* of one file */
   gsize capacity;
   GError *error; /* read by others once the thread has ended */
 };
@@ -114,6 +120,13 @@ static la_ssize_t lend(struct archive *archive, void *user, const void **ret_dat
   sink->lent = MIN(sink->filled, RING_BYTES - sink->begin);
   *ret_data = sink->ring + sink->begin;
   pthread_mutex_unlock(&sink->lock);
+  if (sink->in_header) {
+    if (sink->header_bytes > HEADER_BYTES) {
+      archive_set_error(archive, EPROTO, "a member's header is too long");
+      return -1;
+    }
+    sink->header_bytes += sink->lent;
+  }
   if (cut) {
     archive_set_error(archive, EPROTO, "the stream is longer than its files");
     return -1;
@@ -181,10 +194,23 @@ static gboolean take_member(TarSink *sink, struct archive *archive, struct archi
          sink->file(sink->user, index, sink->data, (gsize)size, &sink->error);
 }
 
+/* What was not read of the member before is passed over first: it is no part of the header. */
+static int next_header(TarSink *sink, struct archive *archive, struct archive_entry **ret_entry) {
+  int status = *ret_entry ? archive_read_data_skip(archive) : ARCHIVE_OK;
+  if (status < ARCHIVE_WARN) {
+    return status;
+  }
+  sink->in_header = TRUE;
+  sink->header_bytes = 0;
+  status = archive_read_next_header(archive, ret_entry);
+  sink->in_header = FALSE;
+  return status;
+}
+
 static gboolean take_members(TarSink *sink, struct archive *archive) {
+  struct archive_entry *entry = NULL;
   for (;;) {
-    struct archive_entry *entry = NULL;
-    int status = archive_read_next_header(archive, &entry);
+    int status = next_header(sink, archive, &entry);
     if (status == ARCHIVE_EOF) {
       return TRUE;
     }

@@ -19,6 +19,9 @@
 
 #define PIECE (128u * 1024u)
 #define MOST_HASHES 200000u
+/* What a header, with all that extends it, may take of the stream: the map of a sparse member costs a dozen times its
+ * length in memory, and has no end of its own. */
+#define MOST_HEADER (128u * 1024u)
 
 struct written { /* a file whose hash is remembered at the end, when its clock tick is over */
   struct stat facts;
@@ -29,6 +32,8 @@ struct unpack {
   struct worker *worker;
   struct archive *tar;
   unsigned char *bytes; /* of the stream, for libarchive */
+  size_t header_bytes;  /* given to it since the header began */
+  int in_header;
   int root;
   char parent[PATH_MAX]; /* of the folder that is open; members mostly come folder by folder */
   int folder;
@@ -41,8 +46,12 @@ struct unpack {
 
 static la_ssize_t read_stream(struct archive *tar, void *user, const void **ret_bytes) {
   struct unpack *unpack = user;
+  if (unpack->in_header && unpack->header_bytes > MOST_HEADER) {
+    archive_set_error(tar, EINVAL, "a member's header is too long");
+    return ARCHIVE_FATAL;
+  }
   ssize_t count = worker_read(unpack->worker, unpack->bytes, PIECE);
-  (void)tar;
+  unpack->header_bytes += count > 0 ? (size_t)count : 0;
   *ret_bytes = unpack->bytes;
   return count < 0 ? ARCHIVE_FATAL : count;
 }
@@ -75,8 +84,9 @@ static void remember(struct unpack *unpack, const struct written *file) {
   unpack->files[unpack->file_count++] = *file;
 }
 
-/* The member's content into the temporary file, hashed on the way. */
-static int write_content(struct unpack *unpack, int fd, uint8_t ret_sha256[32]) {
+/* The member's content into the temporary file, hashed on the way. A sparse member is refused, wherever its holes are: no
+ * host of ours sends one, and its size may be any number. */
+static int write_content(struct unpack *unpack, int fd, la_int64_t size, uint8_t ret_sha256[32]) {
   struct sha256_ctx sha;
   const void *block = NULL;
   size_t length = 0;
@@ -85,7 +95,7 @@ static int write_content(struct unpack *unpack, int fd, uint8_t ret_sha256[32]) 
   int result = ARCHIVE_OK;
   sha256_init(&sha);
   while ((result = archive_read_data_block(unpack->tar, &block, &length, &offset)) == ARCHIVE_OK) {
-    if (offset != at) { /* a sparse member: no host of ours sends one */
+    if (offset != at) {
       errno = EINVAL;
       return -1;
     }
@@ -100,16 +110,21 @@ static int write_content(struct unpack *unpack, int fd, uint8_t ret_sha256[32]) 
     errno = EBADMSG;
     return -1;
   }
+  if (at != size) {
+    errno = EINVAL;
+    return -1;
+  }
   return 0;
 }
 
-static int write_file(struct unpack *unpack, const char *name, mode_t mode) {
+static int write_file(struct unpack *unpack, const char *name, struct archive_entry *entry) {
+  mode_t mode = archive_entry_perm(entry) & 0777;
   struct temporary temporary;
   struct written file;
   if (temporary_make(&temporary, unpack->folder) < 0) {
     return -1;
   }
-  if (write_content(unpack, temporary.fd, file.sha256) < 0) {
+  if (write_content(unpack, temporary.fd, archive_entry_size(entry), file.sha256) < 0) {
     int saved = errno;
     temporary_drop(&temporary);
     errno = saved;
@@ -160,8 +175,7 @@ static int unpack_member(struct unpack *unpack, struct archive_entry *entry) {
     if (slash) {
       *slash = '\0';
     }
-    failed = enter(unpack, slash ? path : "") < 0 ||
-             write_file(unpack, last, archive_entry_perm(entry) & 0777) < 0;
+    failed = enter(unpack, slash ? path : "") < 0 || write_file(unpack, last, entry) < 0;
     if (slash) {
       *slash = '/';
     }
@@ -196,13 +210,21 @@ static void keep_hashes(const struct unpack *unpack) {
   }
 }
 
+/* A member's content is read before the next header, so all that is given is that one's, or read ahead of it. */
+static int next_header(struct unpack *unpack, struct archive_entry **ret_entry) {
+  unpack->header_bytes = 0;
+  unpack->in_header = 1;
+  int result = archive_read_next_header(unpack->tar, ret_entry);
+  unpack->in_header = 0;
+  return result;
+}
+
 static void unpack_all(struct unpack *unpack) {
   struct archive_entry *entry = NULL;
   int result = ARCHIVE_OK;
   note_commands(unpack);
   if (archive_read_open(unpack->tar, unpack, NULL, read_stream, NULL) == ARCHIVE_OK) {
-    while ((result = archive_read_next_header(unpack->tar, &entry)) == ARCHIVE_OK ||
-           result == ARCHIVE_WARN) {
+    while ((result = next_header(unpack, &entry)) == ARCHIVE_OK || result == ARCHIVE_WARN) {
       if (unpack_member(unpack, entry) < 0) {
         return;
       }

@@ -5,7 +5,7 @@
  *
  *   violate NAME   breaks that rule of the protocol (violations.h)
  *   lie NAME       ends well, and tells that lie when it is next asked for what it can lie about
- *   anything else  says the how manieth command of this guest it is, and how many uploads came before
+ *   anything else  says which command of this guest it is, counted from 1, and how many uploads came before
  *
  * What the file "greeting" beside it names, where it can be seen, is how it greets. With the word --names it prints
  * the violations.
@@ -18,6 +18,14 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifdef __SANITIZE_ADDRESS__
+/* What cannot be traced, as in a sandbox, cannot be searched for leaks. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+  return "detect_leaks=0";
+}
+#endif
 
 static const char CONTENT[] = "from a bad guest";
 

@@ -110,9 +110,10 @@ static gboolean list_flood(void *user, const struct sandhost_known *known, gsize
   (void)known_count;
   (void)max_hash_bytes;
   struct flood *flood = user;
+  g_autofree char *name = g_strnfill(flood->length, '0');
+  memcpy(name, flood->prefix, strlen(flood->prefix));
   for (; flood->count < flood->most; flood->count++) {
-    g_autofree char *name = g_strdup_printf(
-        "%s%0*u", flood->prefix, (int)(flood->length - strlen(flood->prefix)), flood->count);
+    g_snprintf(name + flood->length - 8, 9, "%08u", flood->count);
     const struct sandhost_entry entry = entry_for(name, flood->length, 4);
     if (sink->entry(sink->user, &entry) != SANDHOST_OK) {
       g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CANCELLED, "stopped");
