@@ -126,12 +126,11 @@ static const struct listing_lie {
     {"honest", SANDHOST_KIND_FILE, {"a", "b"}},
 };
 
-/* Names without end, each as long as a path may be. */
-static gboolean flood(int fd, uint32_t request, size_t *window, gboolean hidden) {
-  for (unsigned i = 0; i < 200000; i++) {
+/* Names without end, short ones or as long as a path may be. */
+static gboolean flood(int fd, uint32_t request, size_t *window, int length) {
+  for (unsigned i = 0; i <= 200000; i++) {
     g_autoptr(GByteArray) entry = g_byte_array_new();
-    g_autofree char *path =
-        g_strdup_printf("%s%u/%0*d", hidden ? "." : "", i, hidden ? 4000 : 200, 0);
+    g_autofree char *path = g_strdup_printf("%0*u", length, i);
     add_entry(entry, SANDHOST_KIND_FILE, path);
     if (!give(fd, request, window, entry->data, entry->len)) {
       return FALSE;
@@ -155,8 +154,8 @@ static void serve_changes(int fd, uint32_t request) {
   } else if (lies("list-long-path")) {
     guest_put_u32(entries->data + 60, PATH_MAX + 1);
   }
-  if (lies("list-flood") || lies("list-hidden-flood")) {
-    on = on && flood(fd, request, &window, lies("list-hidden-flood"));
+  if (lies("list-many") || lies("list-long-names")) {
+    on = on && flood(fd, request, &window, lies("list-many") ? 8 : 4000);
   }
   on = on && give(fd, request, &window, entries->data, entries->len);
   if (g_str_has_prefix(guest.lie, "list-")) {

@@ -13,7 +13,7 @@ cp "$SANDHOST_BUILD/bin/sandhost" "$prefix/bin/"
 for folder in lib libexec; do
   cp -rL "$SANDHOST_BUILD/$folder" "$prefix/$folder"
 done
-find "$prefix" -name '*.a' -delete -o -name 'sandhost-*.so' ! -name '*-local.so' ! -name '*-bubblewrap.so' -delete
+find "$prefix" \( -name '*.a' -o -name 'libsandhost*' \) -delete -o -name 'sandhost-*.so' ! -name '*-local.so' ! -name '*-bubblewrap.so' -delete
 guests=$(dirname "$(find "$prefix/libexec" -name 'sandhost-guest-*')")
 cp "$bad_guest" "$guests/"
 chmod -R a+rX "$work"
@@ -37,8 +37,10 @@ done <"$work/names" >"$work/requests"
 
 # All that is outside the workspace, but for the record and what this script writes: name, kind, size, time and content.
 outside() {
-  find "$work" -mindepth 1 \( -path "$work/state" -o -path "$work/home/workspace" -o -name '.out' -o -name '.err' -o -name before -o -name after \) -prune -o \
-    ! -path "$work/home" -type f -printf '%P %y %s %T@ ' -exec md5sum {} \; -o ! -path "$work/home" ! -type f -printf '%P %y\n' | sort
+  find "$work" -mindepth 1 \( -path "$work/state" -o -path "$work/home" -o -name '.out' -o -name '.err' -o -name before -o -name after \) -prune \
+    -o -printf '%P %y %s %T@\n' | sort
+  find "$work/home" -path "$work/home/workspace" -prune -o -printf '%P %y\n' | sort
+  find "$work/prefix" "$work/home" -path "$work/home/workspace" -prune -o -type f -exec md5sum {} + | sort
 }
 outside >"$work/before"
 nothing_else_changed() {
@@ -141,6 +143,7 @@ another-program	what answered is not sandhost-guest
 not-first	what answered is not sandhost-guest
 TABLE
 rm "$guests/greeting"
+outside >"$work/before" # the folder has another time now
 
 # ---- Lies about files ------------------------------------------------------------------------------------------------------
 
@@ -165,7 +168,8 @@ list-cut	true	the sandbox was lost before its files were copied back (it broke t
 list-long-path	true	the sandbox was lost before its files were copied back (it broke the protocol: a listed file whose path is too long)
 tar-err-channel	true	the sandbox was lost before its files were copied back (it broke the protocol: data on a channel that the request does not have)
 list-twice	false	could not read the sandbox's files: a path that is listed twice: 'a'
-list-flood	false	could not read the sandbox's files: *
+list-many	true	the sandbox was lost before its files were copied back (it broke the protocol: more listed files than it was asked for)
+list-long-names	false	could not read the sandbox's files: more than 64 MiB of names of changed files
 tar-leads-out	false	could not read the sandbox's files: a member that was not asked for: '../a'
 tar-link	false	could not read the sandbox's files: a member is no regular file: 'a'
 tar-hard-link	false	could not read the sandbox's files: a member is no regular file: 'a'

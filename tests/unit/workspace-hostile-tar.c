@@ -6,7 +6,7 @@
 #include "workspace-fake.h"
 
 /* What one stream may cost, whatever it says; the ring, a file, and what a header can hold. */
-#define STREAM_KIB ((gsize)16 * 1024)
+#define STREAM_KIB MEMORY_PEAK_KIB(16 * 1024)
 
 /* a and b are listed, with this content. */
 static Fake *fake_asking(void) {

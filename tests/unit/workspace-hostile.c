@@ -124,7 +124,7 @@ static gboolean list_flood(void *user, const struct sandhost_known *known, gsize
 }
 
 /* What names may take, and half as much again for the records beside them. */
-#define FLOOD_KIB ((gsize)96 * 1024)
+#define FLOOD_KIB MEMORY_PEAK_KIB(96 * 1024)
 
 static void check_flood(const char *prefix, gsize length, const char *more_than) {
   g_autoptr(Fake) fake = fake_new(NULL);
