@@ -309,7 +309,8 @@ static gboolean options_exist(const struct sandhost_provider *table, const Argum
 static int judge(const Arguments *arguments) {
   static const Check *const GROUPS[] = {LIFECYCLE_CHECKS, EXECUTE_CHECKS,  LIMIT_CHECKS,
                                         FILE_CHECKS,      TRANSFER_CHECKS, OPTIONAL_CHECKS,
-                                        PROCESS_CHECKS};
+                                        PROCESS_CHECKS,   SLOT_CHECKS,     MAKING_CHECKS,
+                                        EARLY_CHECKS,     LOST_CHECKS};
   struct sandhost_provider table;
   Subject subject = {.working_dir = arguments->working_dir};
   Tally tally = {0};

@@ -152,6 +152,9 @@ static void host_report(struct sandhost_call *call, uint32_t kind, struct sandho
   if (place) {
     g_free(*place);
     *place = g_strndup(value.data, value.length);
+  } else if (kind > SANDHOST_REPORT_LOWERED && value.length > 0 &&
+             call->lowered_count < G_N_ELEMENTS(call->lowered)) {
+    call->lowered[call->lowered_count++] = kind - SANDHOST_REPORT_LOWERED;
   }
   g_mutex_unlock(&call->lock);
 }
@@ -181,29 +184,31 @@ gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict)
   return box_open_from(box, subject, network, NULL, verdict);
 }
 
-gboolean box_open_from(Box *box, Subject *subject, guint32 network, const char *snapshot,
-                       Verdict *verdict) {
+void make_request_init(MakeRequest *request, Subject *subject, guint32 network) {
   static gint number;
-  g_autofree char *key =
-      g_strdup_printf("sandbox_conformance%d_%d", (int)getpid(), g_atomic_int_add(&number, 1));
-  const struct sandhost_network policy = {
-      .size = sizeof policy, .mode = subject->keeps_network_off ? network : SANDHOST_NETWORK_ALLOW};
-  const struct sandhost_pair environment[] = {
-      {as_text("CONFORMANCE"), as_text("from the manifest")}};
-  const struct sandhost_create request = {
-      .size = sizeof request,
-      .key = as_text(key),
+  g_snprintf(request->key, sizeof request->key, "sandbox_conformance%d_%d", (int)getpid(),
+             g_atomic_int_add(&number, 1));
+  request->network = (struct sandhost_network){
+      .size = sizeof request->network,
+      .mode = subject->keeps_network_off ? network : SANDHOST_NETWORK_ALLOW};
+  request->environment[0] =
+      (struct sandhost_pair){as_text("CONFORMANCE"), as_text("from the manifest")};
+  request->create = (struct sandhost_create){
+      .size = sizeof request->create,
+      .key = as_text(request->key),
       .run_id = as_text(subject->run_id),
-      .snapshot = as_text(snapshot ? snapshot : ""),
       .working_dir = as_path(subject->working_dir),
-      .network = &policy,
-      .environment = environment,
-      .environment_count = G_N_ELEMENTS(environment),
+      .network = &request->network,
+      .environment = request->environment,
+      .environment_count = G_N_ELEMENTS(request->environment),
   };
+}
+
+gboolean box_open_as(Box *box, Subject *subject, const MakeRequest *request, Verdict *verdict) {
   struct sandhost_call call;
   *box = (Box){.subject = subject};
   call_init(&call, 300);
-  gint32 status = subject->table->create(&call, subject->instance, &request, &box->handle);
+  gint32 status = subject->table->create(&call, subject->instance, &request->create, &box->handle);
   if (status != SANDHOST_OK) {
     wrong(verdict, "create failed with %s: %s", status_name(status),
           call.message ? call.message : "no message");
@@ -214,6 +219,14 @@ gboolean box_open_from(Box *box, Subject *subject, guint32 network, const char *
   box->ref = g_strdup(call.ref);
   call_clear(&call);
   return box->handle != NULL;
+}
+
+gboolean box_open_from(Box *box, Subject *subject, guint32 network, const char *snapshot,
+                       Verdict *verdict) {
+  MakeRequest request;
+  make_request_init(&request, subject, network);
+  request.create.snapshot = as_text(snapshot ? snapshot : "");
+  return box_open_as(box, subject, &request, verdict);
 }
 
 gboolean box_close(Box *box, Verdict *verdict) {
@@ -257,11 +270,13 @@ static gpointer cancel_later(gpointer data) {
 
 static void on_started(void *user, uint64_t execution) {
   Watch *watch = user;
-  (void)execution;
   watch->ran->starts++;
   watch->ran->late = watch->ran->late || watch->over;
   if (watch->options->cancel_after && !watch->canceller) {
     watch->canceller = g_thread_new("cancel", cancel_later, watch);
+  }
+  if (watch->options->on_started) {
+    watch->options->on_started(watch->options->user, execution);
   }
 }
 
@@ -271,6 +286,9 @@ static int32_t on_output(void *user, uint32_t stream, const void *data, size_t l
   g_string_append_len(stream == SANDHOST_STDERR ? watch->ran->err : watch->ran->out, data,
                       (gssize)length);
   watch->seen += length;
+  if (watch->options->on_output) {
+    watch->options->on_output(watch->options->user, data, length);
+  }
   return watch->options->stop_after && watch->seen >= watch->options->stop_after
              ? SANDHOST_CANCELLED
              : SANDHOST_OK;
@@ -298,6 +316,7 @@ void ran_clear(Ran *ran) {
   g_string_free(ran->out, TRUE);
   g_string_free(ran->err, TRUE);
   g_free(ran->message);
+  g_free(ran->lost);
 }
 
 void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran *ret_ran) {
@@ -345,6 +364,7 @@ void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran 
     g_thread_join(watch.canceller);
   }
   ret_ran->message = g_strdup(call.message);
+  ret_ran->lost = g_strdup(call.lost);
   close(watch.input_fd);
   call_clear(&call);
 }

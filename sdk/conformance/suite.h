@@ -26,6 +26,8 @@ struct sandhost_call {
   char *lost;
   char *snapshot;
   guint fails;
+  guint32 lowered[32]; /* settings of which SANDHOST_REPORT_LOWERED said why */
+  guint lowered_count;
 };
 
 typedef struct {
@@ -50,7 +52,8 @@ typedef struct {
 } Check;
 
 extern const Check LIFECYCLE_CHECKS[], EXECUTE_CHECKS[], LIMIT_CHECKS[], FILE_CHECKS[],
-    TRANSFER_CHECKS[], OPTIONAL_CHECKS[], PROCESS_CHECKS[];
+    TRANSFER_CHECKS[], OPTIONAL_CHECKS[], PROCESS_CHECKS[], EARLY_CHECKS[], LOST_CHECKS[],
+    SLOT_CHECKS[], MAKING_CHECKS[];
 
 /* The first one counts; returns FALSE, so that a helper can report and return in one statement. */
 gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -76,6 +79,15 @@ typedef struct {
 
 /* network: SANDHOST_NETWORK_*; DENY becomes ALLOW where the provider does not keep it. FALSE: wrong() was called. */
 gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict);
+/* A request to create as most checks make it, with a key of its own, to be changed before use. It points into itself. */
+typedef struct {
+  struct sandhost_create create;
+  struct sandhost_network network;
+  struct sandhost_pair environment[1];
+  char key[64];
+} MakeRequest;
+void make_request_init(MakeRequest *request, Subject *subject, guint32 network);
+gboolean box_open_as(Box *box, Subject *subject, const MakeRequest *request, Verdict *verdict);
 /* The same, from a snapshot; NULL: none. */
 gboolean box_open_from(Box *box, Subject *subject, guint32 network, const char *snapshot,
                        Verdict *verdict);
@@ -90,6 +102,7 @@ typedef struct {
   GString *out;
   GString *err;
   char *message; /* of a failure */
+  char *lost;    /* SANDHOST_REPORT_LOST */
   guint starts;
   gboolean late; /* the observer was called when it must not be */
   gint64 took;
@@ -104,6 +117,9 @@ typedef struct {
   gint64 cancel_after; /* nanoseconds from the start; 0: never */
   gint64 deadline;     /* seconds; 0: 60 */
   gsize stop_after;    /* the observer says stop after that many bytes; 0: never */
+  void (*on_started)(void *user, guint64 execution); /* NULL; in the thread of the execute */
+  void (*on_output)(void *user, const char *data, gsize length); /* the same */
+  void *user;
   const char *cwd;
   const struct sandhost_pair *environment;
   gsize environment_count;
