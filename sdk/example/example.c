@@ -41,6 +41,21 @@ int32_t fail(struct sandhost_call *call, int32_t status, const char *what, int e
   return host->fail(call, status, text(message));
 }
 
+int32_t check_call(struct sandhost_call *call) {
+  if (now() >= host->deadline(call)) {
+    return fail(call, SANDHOST_TIMEOUT, "the time is over", 0);
+  }
+  return host->cancelled(call) ? fail(call, SANDHOST_CANCELLED, "cancelled", 0) : SANDHOST_OK;
+}
+
+int32_t check_alive(struct sandhost_call *call, const struct sandhost_sandbox *sandbox) {
+  if (!sandbox->gone) {
+    return check_call(call);
+  }
+  host->report(call, SANDHOST_REPORT_LOST, text(sandbox->gone));
+  return fail(call, SANDHOST_LOST, sandbox->gone, 0);
+}
+
 int32_t status_of(int error) {
   switch (error) {
   case ENOENT:
@@ -172,11 +187,29 @@ static int32_t check_machine(struct sandhost_call *call, const char *working_dir
              : fail(call, status_of(errno), "the working directory is not writable", errno);
 }
 
+/* The host refuses a manifest that asks for what the table does not declare; another host may not. */
+static int32_t check_kept(struct sandhost_call *call, const struct sandhost_create *request) {
+  const struct sandhost_network *network = request->network;
+  int asks = request->image.length > 0 || request->snapshot.length > 0 ||
+             request->mount_count > 0 || request->cpu_millis > 0 || request->memory_bytes > 0 ||
+             request->lifetime > 0 || request->gpu || network->allowed_count > 0 ||
+             network->denied_count > 0 || network->mode != SANDHOST_NETWORK_ALLOW;
+  return asks ? fail(call, SANDHOST_UNSUPPORTED,
+                     "an ordinary process of this machine has the machine's files, network and "
+                     "resources, and no others",
+                     0)
+              : SANDHOST_OK;
+}
+
 static int32_t example_create(struct sandhost_call *call, struct sandhost_instance *instance,
                               const struct sandhost_create *request,
                               struct sandhost_sandbox **ret_sandbox) {
   const char *const base[] = {instance->path, "HOME=/tmp", "LANG=C.UTF-8", NULL};
   size_t length = request->working_dir.length;
+  int32_t status = check_kept(call, request);
+  if (status != SANDHOST_OK) {
+    return status;
+  }
   while (length > 1 && request->working_dir.data[length - 1] == '/') {
     length--;
   }
@@ -189,7 +222,7 @@ static int32_t example_create(struct sandhost_call *call, struct sandhost_instan
     }
     return fail(call, SANDHOST_NO_MEMORY, "no memory for a sandbox", 0);
   }
-  int32_t status = check_machine(call, sandbox->working_dir);
+  status = check_machine(call, sandbox->working_dir);
   if (status != SANDHOST_OK) {
     example_release(sandbox);
     return status;
@@ -202,7 +235,7 @@ static int32_t example_create(struct sandhost_call *call, struct sandhost_instan
 
 /* The folder was there before the sandbox, and stays. */
 static int32_t example_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
-  sandbox->terminated = 1;
+  sandbox->gone = "the sandbox was terminated";
   for (struct keeper *keeper = sandbox->keepers; keeper; keeper = keeper->next) {
     keeper_end(keeper);
   }

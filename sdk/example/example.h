@@ -23,7 +23,7 @@ struct sandhost_sandbox {
   char *working_dir;      /* a folder of this machine, without a / at its end */
   char **environment;     /* NAME=value, of every command */
   struct keeper *keepers; /* of commands that may have left something behind */
-  int terminated;
+  const char *gone;       /* why there is no sandbox any more; NULL: it lives */
 };
 
 /* The host's table: the one thing that lives outside a handle, constant once the entry was called. */
@@ -32,6 +32,10 @@ extern const struct sandhost_host *host;
 /* Every failure goes through here: the call's error, and the status that the operation returns. error: an errno, or
  * 0. */
 int32_t fail(struct sandhost_call *call, int32_t status, const char *what, int error);
+/* SANDHOST_OK, or the failure of a call whose deadline has passed or whose caller has cancelled. */
+int32_t check_call(struct sandhost_call *call);
+/* What every operation on a sandbox asks first: the same, and whether the sandbox is still there. */
+int32_t check_alive(struct sandhost_call *call, const struct sandhost_sandbox *sandbox);
 /* The status that fits an errno. */
 int32_t status_of(int error);
 /* The contract's clock. */

@@ -302,8 +302,9 @@ static int32_t run(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
   } else if (command->last.kind == WORD_ENDED || command->killed) {
     tell_ended(command, command->last.number);
   } else {
-    host->report(call, SANDHOST_REPORT_LOST, (struct sandhost_text){"a keeper was killed", 19});
-    return fail(call, SANDHOST_LOST, "something killed the command's keeper", 0);
+    /* What it kept can no longer be ended: nothing more is begun beside it. */
+    sandbox->gone = "something killed the command's keeper";
+    return check_alive(call, sandbox);
   }
   return SANDHOST_OK;
 }
@@ -329,15 +330,15 @@ int32_t example_execute(struct sandhost_call *call, struct sandhost_sandbox *san
   if (!is_request(request)) {
     return fail(call, SANDHOST_INVALID, "no program, a NUL in a word, or an unknown flag", 0);
   }
-  if (sandbox->terminated) {
-    return fail(call, SANDHOST_LOST, "the sandbox was terminated", 0);
+  int32_t status = check_alive(call, sandbox);
+  if (status != SANDHOST_OK) {
+    return status;
   }
   keepers_collect(&sandbox->keepers, 0);
   struct command *command = calloc(1, sizeof *command);
   char **argv = calloc(request->argc + 1, sizeof *argv);
   char **environment = make_environment((const char *const *)sandbox->environment,
                                         request->environment, request->environment_count);
-  int32_t status = SANDHOST_NO_MEMORY;
   if (command && argv && environment) {
     *command = (struct command){.request = request,
                                 .observer = observer,
@@ -355,7 +356,7 @@ int32_t example_execute(struct sandhost_call *call, struct sandhost_sandbox *san
       close_end(&command->err[i]);
     }
   } else {
-    fail(call, SANDHOST_NO_MEMORY, "no memory for a command", 0);
+    status = fail(call, SANDHOST_NO_MEMORY, "no memory for a command", 0);
   }
   free_environment(environment);
   free(argv);

@@ -84,6 +84,10 @@ static int open_file(const struct sandhost_sandbox *sandbox, const char *below) 
 int32_t example_read_file(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                           struct sandhost_path path, const struct sandhost_sink *sink) {
   const char *below = path_below(sandbox, path);
+  int32_t answer = check_alive(call, sandbox);
+  if (answer != SANDHOST_OK) {
+    return answer;
+  }
   if (!below) {
     return fail(call, SANDHOST_INVALID, "the path is outside the working directory", 0);
   }
@@ -93,13 +97,13 @@ int32_t example_read_file(struct sandhost_call *call, struct sandhost_sandbox *s
   }
   char buffer[65536];
   ssize_t count = 0;
-  int32_t answer = SANDHOST_OK;
   while (answer == SANDHOST_OK && (count = read(fd, buffer, sizeof buffer)) != 0) {
     if (count < 0) {
       answer = fail(call, SANDHOST_INTERNAL, "could not read the file", errno);
-    } else if (host->cancelled(call) ||
-               sink->write(sink->user, buffer, (size_t)count) != SANDHOST_OK) {
+    } else if (sink->write(sink->user, buffer, (size_t)count) != SANDHOST_OK) {
       answer = fail(call, SANDHOST_CANCELLED, "stopped while reading", 0);
+    } else {
+      answer = check_call(call); /* the sink may have stood still for long */
     }
   }
   close(fd);
@@ -108,49 +112,60 @@ int32_t example_read_file(struct sandhost_call *call, struct sandhost_sandbox *s
 
 /* ---- Writing -------------------------------------------------------------------------------------------------- */
 
-/* Returns 0, an errno, or -1 when the source said stop. */
-static int copy_from(const struct sandhost_source *source, int fd) {
+/* All that the source gives, as long as the call is not over. Returns a status. */
+static int32_t copy_from(struct sandhost_call *call, const struct sandhost_source *source, int fd) {
   char buffer[65536];
   int64_t count = 0;
   while ((count = source->read(source->user, buffer, sizeof buffer)) > 0) {
     for (int64_t done = 0; done < count;) {
       ssize_t written = write(fd, buffer + done, (size_t)(count - done));
       if (written < 0 && errno != EINTR) {
-        return errno;
+        return fail(call, status_of(errno), "could not write the file", errno);
       }
       done += written > 0 ? written : 0;
     }
+    int32_t status = check_call(call);
+    if (status != SANDHOST_OK) {
+      return status;
+    }
   }
-  return count < 0 ? -1 : 0;
+  return count < 0 ? fail(call, SANDHOST_CANCELLED, "stopped while writing", 0) : SANDHOST_OK;
 }
 
-/* The same answers. Readers see the old content or the new: the file gets its name when it is whole. */
-static int replace(int dir, const char *name, uint32_t mode, const struct sandhost_source *source) {
+/* Readers see the old content or the new: the file gets its name when it is whole. */
+static int32_t replace(struct sandhost_call *call, int dir, const char *name, uint32_t mode,
+                       const struct sandhost_source *source) {
   struct stat old;
   char temporary[64];
   if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(old.st_mode)) {
-    return EINVAL; /* a link is not followed, and not written over either */
+    /* a link is not followed, and not written over either */
+    return fail(call, SANDHOST_INVALID, "there is something else than a file", 0);
   }
   snprintf(temporary, sizeof temporary, ".example-%lld", (long long)now());
   int fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) {
-    return errno;
+    return fail(call, status_of(errno), "could not make the file", errno);
   }
-  int error = copy_from(source, fd);
-  if (error == 0 && (fchmod(fd, mode & 0777) != 0 || renameat(dir, temporary, dir, name) != 0)) {
-    error = errno;
+  int32_t status = copy_from(call, source, fd);
+  if (status == SANDHOST_OK &&
+      (fchmod(fd, mode & 0777) != 0 || renameat(dir, temporary, dir, name) != 0)) {
+    status = fail(call, status_of(errno), "could not put the file into its place", errno);
   }
   close(fd);
-  if (error != 0) {
+  if (status != SANDHOST_OK) {
     unlinkat(dir, temporary, 0);
   }
-  return error;
+  return status;
 }
 
 int32_t example_write_file(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                            struct sandhost_path path, uint32_t mode,
                            const struct sandhost_source *source) {
   const char *below = path_below(sandbox, path);
+  int32_t answer = check_alive(call, sandbox);
+  if (answer != SANDHOST_OK) {
+    return answer;
+  }
   if (!below) {
     return fail(call, SANDHOST_INVALID, "the path is outside the working directory", 0);
   }
@@ -159,10 +174,7 @@ int32_t example_write_file(struct sandhost_call *call, struct sandhost_sandbox *
   if (dir < 0) {
     return fail(call, status_of(errno), "could not open the folder", errno);
   }
-  int error = replace(dir, name, mode, source);
+  answer = replace(call, dir, name, mode, source);
   close(dir);
-  if (error < 0) {
-    return fail(call, SANDHOST_CANCELLED, "stopped while writing", 0);
-  }
-  return error == 0 ? SANDHOST_OK : fail(call, status_of(error), "could not write the file", error);
+  return answer;
 }
