@@ -102,6 +102,7 @@ static int32_t bubblewrap_open(struct sandhost_call *call, const struct sandhost
   instance->guest_fd = instance->guest ? open(instance->guest, O_PATH | O_CLOEXEC) : -1;
   instance->filter_fd = -1;
   instance->disable_userns = TRUE;
+  instance->keys = g_hash_table_new(g_str_hash, g_str_equal);
   pthread_mutex_init(&instance->lock, NULL);
   *ret_instance = instance;
   return SANDHOST_OK;
@@ -116,6 +117,7 @@ static void bubblewrap_close(struct sandhost_instance *instance) {
   }
   spawner_free(instance->spawner);
   pthread_mutex_destroy(&instance->lock);
+  g_hash_table_unref(instance->keys);
   cgroup_place_free(instance->place);
   layout_free(instance->layout);
   g_free(instance->guest);
@@ -176,17 +178,22 @@ static int32_t bubblewrap_execute(struct sandhost_call *call, struct sandhost_sa
   return status;
 }
 
-static int32_t bubblewrap_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
-  int32_t status = guest_sandbox_end(&sandbox->guest, call);
-  if (status != SANDHOST_OK || !sandbox->cgroup) {
-    return status;
-  }
-  int error = cgroup_remove(sandbox->cgroup, CGROUP_PATIENCE);
+static int32_t end_group(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
+  int error = sandbox->cgroup ? cgroup_remove(sandbox->cgroup, CGROUP_PATIENCE) : 0;
   if (error < 0) {
     return fail_call_errno(host, call, SANDHOST_INTERNAL, -error,
                            "the sandbox's control group cannot be removed");
   }
   return SANDHOST_OK;
+}
+
+static int32_t bubblewrap_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
+  int32_t status = guest_sandbox_end(&sandbox->guest, call);
+  if (status != SANDHOST_OK) {
+    return status;
+  }
+  instance_free_key(sandbox->instance, sandbox->key);
+  return end_group(call, sandbox);
 }
 
 static void bubblewrap_release(struct sandhost_sandbox *sandbox) {
@@ -195,6 +202,8 @@ static void bubblewrap_release(struct sandhost_sandbox *sandbox) {
     (void)cgroup_remove(sandbox->cgroup, CGROUP_PATIENCE);
     cgroup_free(sandbox->cgroup);
   }
+  instance_free_key(sandbox->instance, sandbox->key);
+  g_free(sandbox->key);
   g_free(sandbox);
 }
 

@@ -28,7 +28,8 @@ struct making {
   struct sandhost_call *call;
   struct sandhost_instance *instance;
   const struct sandhost_create *request;
-  char *working_dir; /* owned, as is the next */
+  char *working_dir; /* owned, as are the next two */
+  char *key;         /* NULL: not given, or not taken */
   Cgroup *cgroup;
   gboolean limit_nproc; /* by the guest itself */
   const Layout *layout; /* borrowed */
@@ -126,7 +127,26 @@ static int32_t prepare(struct making *making) {
   return SANDHOST_OK;
 }
 
-/* ---- Limits ----------------------------------------------------------------------------------- */
+/* ---- Keys -------------------------------------------------------------------------------------- */
+
+gboolean instance_take_key(struct sandhost_instance *instance, char *key) {
+  pthread_mutex_lock(&instance->lock);
+  gboolean is_new = !g_hash_table_contains(instance->keys, key);
+  if (is_new) {
+    g_hash_table_add(instance->keys, key);
+  }
+  pthread_mutex_unlock(&instance->lock);
+  return is_new;
+}
+
+void instance_free_key(struct sandhost_instance *instance, const char *key) {
+  gpointer noted = NULL;
+  pthread_mutex_lock(&instance->lock);
+  if (key && g_hash_table_lookup_extended(instance->keys, key, &noted, NULL) && noted == key) {
+    g_hash_table_remove(instance->keys, key);
+  }
+  pthread_mutex_unlock(&instance->lock);
+}
 
 /* The host's key as the name of a folder. Returns owned. */
 static char *group_name(struct sandhost_text key) {
@@ -138,6 +158,28 @@ static char *group_name(struct sandhost_text key) {
              ? g_strndup(key.data, key.length)
              : g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)key.data, key.length);
 }
+
+static int32_t fail_exists(const struct making *making) {
+  g_autofree char *name = group_name(making->request->key);
+  return fail_call(making->instance->host, making->call, SANDHOST_EXISTS,
+                   "a sandbox with the key %s exists already", name);
+}
+
+/* A sandbox of this process; what another one made is found by its control group, where it has one. */
+static int32_t take_key(struct making *making) {
+  struct sandhost_text key = making->request->key;
+  if (key.length == 0) {
+    return SANDHOST_OK;
+  }
+  making->key = g_strndup(key.data, key.length);
+  if (instance_take_key(making->instance, making->key)) {
+    return SANDHOST_OK;
+  }
+  g_clear_pointer(&making->key, g_free);
+  return fail_exists(making);
+}
+
+/* ---- Limits ----------------------------------------------------------------------------------- */
 
 static int32_t make_group(struct making *making) {
   struct sandhost_instance *instance = making->instance;
@@ -160,8 +202,7 @@ static int32_t make_group(struct making *making) {
   g_autofree char *what = NULL;
   int error = cgroup_new(place, name, &limits, &making->cgroup, &what);
   if (error == -EEXIST) {
-    return fail_call(instance->host, making->call, SANDHOST_EXISTS,
-                     "a sandbox with the key %s exists already", name);
+    return fail_exists(making);
   }
   if (error < 0) {
     return fail_call_errno(instance->host, making->call, SANDHOST_UNAVAILABLE, -error,
@@ -360,12 +401,15 @@ int32_t bubblewrap_create(struct sandhost_call *call, struct sandhost_instance *
   struct sandhost_sandbox *sandbox = NULL;
   int32_t status = check(&making);
   status = status == SANDHOST_OK ? prepare(&making) : status;
+  status = status == SANDHOST_OK ? take_key(&making) : status;
   status = status == SANDHOST_OK ? make_group(&making) : status;
   status = status == SANDHOST_OK ? start(&making, &sandbox) : status;
   if (status == SANDHOST_OK) {
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a failing start never says OK */
     g_autofree char *ref = g_strdup_printf("bwrap:%d", (int)sandbox->guest.pid);
     report_fact(instance->host, call, SANDHOST_REPORT_REF, ref);
+    sandbox->instance = instance;
+    sandbox->key = g_steal_pointer(&making.key);
     sandbox->cgroup = g_steal_pointer(&making.cgroup);
     if (sandbox->cgroup) {
       cgroup_joined(sandbox->cgroup);
@@ -376,6 +420,8 @@ int32_t bubblewrap_create(struct sandhost_call *call, struct sandhost_instance *
     (void)cgroup_remove(making.cgroup, END_GRACE);
     cgroup_free(making.cgroup);
   }
+  instance_free_key(instance, making.key);
+  g_free(making.key);
   g_free(making.working_dir);
   return status;
 }

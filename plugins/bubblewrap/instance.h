@@ -25,15 +25,23 @@ struct sandhost_instance {
   char *bwrap;
   gboolean swept;
   gboolean disable_userns; /* until bwrap says that it cannot */
+  GHashTable *keys;        /* of the sandboxes that are there; each is its sandbox's own string */
 };
 
 struct sandhost_sandbox {
-  struct guest_sandbox guest; /* first, as guest-sandbox.h wants it */
-  Cgroup *cgroup;             /* owned; NULL: no limit needs one. Constant */
+  struct guest_sandbox guest;         /* first, as guest-sandbox.h wants it */
+  Cgroup *cgroup;                     /* owned; NULL: no limit needs one. Constant */
+  struct sandhost_instance *instance; /* constant, as is key */
+  char *key;                          /* owned; NULL: none was given */
 };
 
 /* Where control groups can be made; looked for once. Borrowed. */
 const CgroupPlace *instance_place(struct sandhost_instance *instance);
+
+/* Notes that a sandbox of this key is there, and borrows the string. FALSE: there is one of that key already. */
+gboolean instance_take_key(struct sandhost_instance *instance, char *key);
+/* The key may be used again. No error where this string was not noted, or no longer is; NULL is allowed. */
+void instance_free_key(struct sandhost_instance *instance, const char *key);
 
 /* The contract's create. */
 int32_t bubblewrap_create(struct sandhost_call *call, struct sandhost_instance *instance,
