@@ -222,7 +222,9 @@ static int32_t wait_until_gone(const struct sandhost_host *host, Engine *engine,
   }
 }
 
-int32_t container_remove(Engine *engine, struct sandhost_call *call, const char *id) {
+/* *ret_was_there: the engine knew it. */
+static int32_t remove_once(Engine *engine, struct sandhost_call *call, const char *id,
+                           gboolean *ret_was_there) {
   g_autofree char *escaped = engine_escape(id);
   g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", escaped);
   struct engine_request request = {.method = "DELETE", .path = path};
@@ -234,8 +236,14 @@ int32_t container_remove(Engine *engine, struct sandhost_call *call, const char 
   } else if (status == SANDHOST_OK && code != 404 && (code < 200 || code > 299)) {
     status = engine_refused(engine, call, &reply, "cannot remove the container");
   }
+  *ret_was_there = status == SANDHOST_OK && code != 404;
   engine_reply_clear(&reply);
   return status;
+}
+
+int32_t container_remove(Engine *engine, struct sandhost_call *call, const char *id) {
+  gboolean was_there = FALSE;
+  return remove_once(engine, call, id, &was_there);
 }
 
 int32_t container_clean_up(struct sandhost_instance *instance, struct sandhost_call *call,
@@ -245,6 +253,22 @@ int32_t container_clean_up(struct sandhost_instance *instance, struct sandhost_c
   g_auto(CallRelay)
       relay = {.host = host, .call = call, .quiet = TRUE, .deadline = contract_now() + patience};
   return container_remove(instance->engine, call_relay_call(&relay), id);
+}
+
+int32_t container_clean_up_unheard(struct sandhost_instance *instance, struct sandhost_call *call,
+                                   const char *name) {
+  g_auto(CallRelay) relay = {.host = instance->host,
+                             .call = call,
+                             .quiet = TRUE,
+                             .deadline = contract_now() + LAST_PATIENCE};
+  struct sandhost_call *relayed = call_relay_call(&relay);
+  gboolean was_there = FALSE;
+  int32_t status = SANDHOST_OK;
+  do {
+    status = remove_once(instance->engine, relayed, name, &was_there);
+  } while (status == SANDHOST_OK && !was_there && !call_relay_host.cancelled(relayed) &&
+           call_relay_host.wait(relayed, -1, 0, REMOVAL_TICK) == SANDHOST_TIMEOUT);
+  return status;
 }
 
 int32_t docker_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {

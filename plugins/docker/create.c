@@ -26,7 +26,8 @@ struct making {
   GPtrArray *environment; /* of char *, "NAME=value" */
   char *session;
   char *run_id;
-  char *name; /* of the container */
+  char *name;       /* of the container */
+  gboolean unheard; /* the engine was asked for the container and has not answered */
   gboolean use_guest;
   gboolean guest_readable;
 };
@@ -203,6 +204,7 @@ static int32_t create_container(struct making *making, const char *volume, char 
   g_autofree char *path = g_strdup_printf("/containers/create?name=%s", making->name);
   struct engine_request request = {.method = "POST", .path = path, .json = body};
   struct engine_reply reply = {0};
+  making->unheard = !instance->host->cancelled(making->call);
   int32_t status = engine_send(instance->engine, making->call, &request, &reply);
   if (status == SANDHOST_OK && reply.status == 409) {
     /* What an earlier try of the same sandbox left: nothing of it can be used. */
@@ -213,6 +215,7 @@ static int32_t create_container(struct making *making, const char *volume, char 
     }
   }
   json_object_put(body);
+  making->unheard = making->unheard && status != SANDHOST_OK;
   if (status == SANDHOST_OK && (reply.status < 200 || reply.status > 299)) {
     status = engine_refused(instance->engine, making->call, &reply, "cannot create the container");
   }
@@ -355,7 +358,11 @@ static int32_t try_to_make(struct making *making, const char *volume,
     channel->free(channel);
   }
   /* By its name: the engine may have made one whose id never came. */
-  (void)container_clean_up(making->instance, making->call, making->name);
+  if (making->unheard) {
+    (void)container_clean_up_unheard(making->instance, making->call, making->name);
+  } else {
+    (void)container_clean_up(making->instance, making->call, making->name);
+  }
   if (sandbox) {
     docker_release(sandbox);
   }

@@ -73,6 +73,10 @@ int32_t container_remove(Engine *engine, struct sandhost_call *call, const char 
 /* The same when something failed or the call is over: quietly, with a deadline of its own. */
 int32_t container_clean_up(struct sandhost_instance *instance, struct sandhost_call *call,
                            const char *id);
+/* The same for one that the engine was asked for and whose answer never came: it may be made yet, so it is waited for, as
+ * long as a call that is over may take. */
+int32_t container_clean_up_unheard(struct sandhost_instance *instance, struct sandhost_call *call,
+                                   const char *name);
 /* Whether it is 64 hexadecimal digits, as the engine's ids are. */
 gboolean container_is_id(const char *text);
 int32_t docker_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox);

@@ -45,6 +45,7 @@ struct download {
   struct wanted *current; /* whose content passes; NULL: nobody asks */
   gboolean only;          /* one file is fetched: the stream's one member is it */
   gboolean stopped;
+  gboolean failed;   /* half a tar gets no end: what libarchive still writes goes nowhere */
   GHashTable *links; /* names of hard links that were asked for, to be fetched one by one */
 };
 
@@ -52,6 +53,9 @@ struct download {
 
 static la_ssize_t give(struct archive *out, void *user, const void *data, size_t length) {
   struct download *download = user;
+  if (download->failed) {
+    return (la_ssize_t)length;
+  }
   if (download->sink->write(download->sink->user, data, length) != SANDHOST_OK) {
     download->stopped = TRUE;
     archive_set_error(out, ECANCELED, "stopped");
@@ -342,6 +346,7 @@ int32_t plain_download(struct sandhost_call *call, struct sandhost_sandbox *sand
   if (status == SANDHOST_OK && archive_write_close(download.out) != ARCHIVE_OK) {
     status = fail_stopped(&download);
   }
+  download.failed = status != SANDHOST_OK;
   archive_write_free(download.out);
   g_hash_table_destroy(download.by_name);
   g_hash_table_destroy(download.links);

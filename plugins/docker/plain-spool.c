@@ -59,6 +59,9 @@ int32_t spool_fill(struct spool *spool, struct sandhost_sandbox *sandbox,
       return fail_call_errno(sandbox->host, call, SANDHOST_LIMIT, errno,
                              "cannot keep a file for the engine in %s", g_get_tmp_dir());
     }
+    if (contract_now() >= sandbox->host->deadline(call)) {
+      return fail_call(sandbox->host, call, SANDHOST_TIMEOUT, "the deadline passed");
+    }
     if (sandbox->host->cancelled(call)) {
       return fail_call(sandbox->host, call, SANDHOST_CANCELLED, "cancelled");
     }

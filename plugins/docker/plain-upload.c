@@ -19,6 +19,10 @@
 #include <string.h>
 
 #define PIECE ((size_t)128 * 1024)
+/* What may have been made and not have reached the engine when the stream is cut: buffers here and in the client. And
+ * how many files of it are looked after, each of which costs a command. */
+#define IN_FLIGHT ((uint64_t)512 * 1024)
+#define MOST_IN_FLIGHT 32u
 
 struct upload {
   struct sandhost_sandbox *sandbox;
@@ -28,11 +32,36 @@ struct upload {
   struct archive *in;
   char *piece;
   GHashTable *folders; /* of names that have had their entry */
+  GQueue files;        /* those in flight, struct flying, the last one at the tail */
+  uint64_t bytes;      /* that were made, about */
   gboolean in_file;
   gboolean at_end;
   la_int64_t at; /* in the file's content */
   int32_t status;
 };
+
+struct flying {
+  char *path;
+  uint64_t end; /* of its content, in bytes that were made */
+};
+
+static void flying_free(gpointer data) {
+  g_free(((struct flying *)data)->path);
+  g_free(data);
+}
+
+/* A file begins. Those that have certainly arrived are forgotten. */
+static void note_file(struct upload *upload, const char *path, uint64_t length) {
+  struct flying *file = g_new0(struct flying, 1);
+  upload->bytes += 512;
+  *file = (struct flying){.path = g_strdup(path), .end = upload->bytes + length};
+  g_queue_push_tail(&upload->files, file);
+  for (const struct flying *first;
+       (first = g_queue_peek_head(&upload->files)) != file &&
+       (upload->files.length > MOST_IN_FLIGHT || first->end + IN_FLIGHT < upload->bytes);) {
+    flying_free(g_queue_pop_head(&upload->files));
+  }
+}
 
 static la_ssize_t read_stream(struct archive *in, void *user, const void **ret_bytes) {
   struct upload *upload = user;
@@ -83,6 +112,12 @@ static int take_member(struct upload *upload, struct tar_source *source,
   const struct sandhost_instance *instance = upload->sandbox->instance;
   const char *given = archive_entry_pathname(entry);
   mode_t kind = archive_entry_filetype(entry);
+  while (given && g_str_has_prefix(given, "./")) { /* as "tar c ." has them */
+    given += 2;
+  }
+  if (kind == AE_IFDIR && given && (*given == '\0' || strcmp(given, ".") == 0)) {
+    return 1; /* the folder itself */
+  }
   g_autofree char *name = g_strdup(given ? given : "");
   size_t length = strlen(name);
   if (length == 0 || length + strlen(upload->prefix) >= PATH_MAX) {
@@ -111,6 +146,7 @@ static int take_member(struct upload *upload, struct tar_source *source,
                         instance->uid, instance->gid, 0) < 0) {
       return refuse(upload, SANDHOST_INVALID, "a member of the tar stream has no usable size");
     }
+    note_file(upload, path, (uint64_t)bytes);
     upload->in_file = TRUE;
     upload->at = 0;
   }
@@ -133,6 +169,7 @@ static int take_content(struct upload *upload, struct tar_source *source) {
     return refuse(upload, SANDHOST_INVALID, "the tar stream cannot be read: a file with holes");
   }
   upload->at += (la_int64_t)length;
+  upload->bytes += length;
   return length == 0 || tar_source_data(source, block, length) == 0
              ? 1
              : refuse(upload, SANDHOST_INTERNAL, "the files cannot be packed");
@@ -188,6 +225,14 @@ static void drop_partial(const struct upload *upload, const char *folder, const 
   }
 }
 
+/* The engine writes while the stream comes, so the file at which it was cut is half there. Which one that is nobody tells:
+ * all go that were in flight. */
+static void drop_cut(struct upload *upload, const char *folder) {
+  for (const GList *at = upload->files.tail; at; at = at->prev) {
+    plain_drop_file(upload->sandbox, upload->call, folder, ((struct flying *)at->data)->path);
+  }
+}
+
 int32_t plain_upload(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                      struct sandhost_path dir, const struct sandhost_source *tar) {
   struct upload upload = {.sandbox = sandbox, .call = call, .tar = tar};
@@ -214,8 +259,13 @@ int32_t plain_upload(struct sandhost_call *call, struct sandhost_sandbox *sandbo
     g_autofree char *partial = NULL;
     status = plain_archive_put(sandbox, call, folder, &source.source, &partial);
     status = upload.status != SANDHOST_OK ? upload.status : status;
-    drop_partial(&upload, folder, partial);
+    if (partial) {
+      drop_partial(&upload, folder, partial);
+    } else if (status != SANDHOST_OK && status != SANDHOST_LOST) {
+      drop_cut(&upload, folder);
+    }
   }
+  g_queue_clear_full(&upload.files, flying_free);
   tar_source_clear(&source);
   archive_read_free(upload.in);
   g_hash_table_destroy(upload.folders);

@@ -266,19 +266,23 @@ static gboolean has_snapshot(const struct sandhost_provider *table) {
 }
 
 const Operation OPERATIONS[] = {
-    {.name = "execute", .is_there = always, .run = run_execute, .streams = TRUE},
-    {.name = "execute (stdin waits)", .is_there = always, .run = run_waiting, .streams = TRUE},
-    {"read_file", always, run_read, TRUE, all_read},
-    {.name = "write_file", .is_there = always, .run = run_write, .streams = TRUE},
-    {.name = "write_file (new)", .is_there = always, .run = run_write_new, .streams = TRUE},
-    {.name = "upload", .is_there = has_upload, .run = run_upload, .streams = TRUE},
-    {"download", has_download, run_download, TRUE, all_read},
-    {"changes", has_changes, run_changes, TRUE, all_listed},
-    {.name = "probe", .is_there = has_probe, .run = run_probe},
-    {.name = "set_network_policy", .is_there = has_network, .run = run_network},
-    {.name = "snapshot", .is_there = has_snapshot, .run = run_snapshot},
-    {0},
+    {"execute", always, run_execute, TRUE, FALSE, FALSE, NULL},
+    {"execute (stdin waits)", always, run_waiting, TRUE, FALSE, FALSE, NULL},
+    {"read_file", always, run_read, TRUE, TRUE, FALSE, all_read},
+    {"write_file", always, run_write, TRUE, TRUE, FALSE, NULL},
+    {"write_file (new)", always, run_write_new, TRUE, TRUE, FALSE, NULL},
+    {"upload", has_upload, run_upload, TRUE, TRUE, TRUE, NULL},
+    {"download", has_download, run_download, TRUE, TRUE, TRUE, all_read},
+    {"changes", has_changes, run_changes, TRUE, TRUE, TRUE, all_listed},
+    {"probe", has_probe, run_probe, FALSE, TRUE, TRUE, NULL},
+    {"set_network_policy", has_network, run_network, FALSE, TRUE, FALSE, NULL},
+    {"snapshot", has_snapshot, run_snapshot, FALSE, TRUE, FALSE, NULL},
+    {NULL, NULL, NULL, FALSE, FALSE, FALSE, NULL},
 };
+
+gboolean operation_is_absent(const Operation *operation, const Moment *moment, gint32 status) {
+  return operation->may_be_absent && status == SANDHOST_UNSUPPORTED && moment->pieces == 0;
+}
 
 gboolean operations_prepare(Box *box, Verdict *verdict) {
   g_autofree char *script = g_strdup_printf(

@@ -35,7 +35,9 @@ typedef struct {
   const char *name;
   gboolean (*is_there)(const struct sandhost_provider *table);
   gint32 (*run)(Box *box, struct sandhost_call *call, Moment *moment);
-  gboolean streams; /* moments come */
+  gboolean streams;       /* moments come */
+  gboolean may_be_done;   /* it has an end of its own */
+  gboolean may_be_absent; /* UNSUPPORTED, before a stream was touched, is an answer */
   /* Whether OK is a true answer although the call ended early: everything had come already. */
   gboolean (*is_whole)(const Moment *moment);
 } Operation;
@@ -47,6 +49,9 @@ extern const Operation OPERATIONS[];
 gboolean operations_prepare(Box *box, Verdict *verdict);
 /* That operations which did not succeed left nothing of theirs, and no half of it. */
 gboolean operations_left_nothing(Box *box, Verdict *verdict);
+
+/* Whether the answer says that the sandbox has no such operation. */
+gboolean operation_is_absent(const Operation *operation, const Moment *moment, gint32 status);
 
 /* Runs it with that call, and notes in the moment when it is over. */
 gint32 operation_run(const Operation *operation, Box *box, struct sandhost_call *call,

@@ -151,7 +151,13 @@ static int unpack_member(struct unpack *unpack, struct archive_entry *entry) {
   const char *name = archive_entry_pathname(entry);
   mode_t kind = archive_entry_filetype(entry);
   char path[PATH_MAX];
+  while (name && strncmp(name, "./", 2) == 0) { /* as "tar c ." has them */
+    name += 2;
+  }
   size_t length = name ? strlen(name) : 0;
+  if (kind == AE_IFDIR && name && (length == 0 || strcmp(name, ".") == 0)) {
+    return 0; /* the folder itself */
+  }
   if (length == 0 || length >= sizeof path) {
     worker_fail(unpack->worker, SANDHOST_INVALID, "a member of the tar stream has no usable name");
     return -1;
