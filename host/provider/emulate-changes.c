@@ -162,7 +162,7 @@ static gboolean take_stat(const char **at, const char *name, struct sandhost_ent
   entry->bytes = (guint64)bytes;
   entry->mtime =
       CLAMP(seconds, G_MININT64 / CLOCK_SECOND, G_MAXINT64 / CLOCK_SECOND) * CLOCK_SECOND;
-  entry->mode = (guint32)mode & 07777;
+  entry->mode = (guint32)mode & 0777;
   *at = here + length + 1;
   return TRUE;
 }

@@ -3,6 +3,7 @@
  * emulate-probe.c: tries a connection with the sandbox's own python. Only a definite answer counts: a python that
  * is broken, killed or made to lie by silence says nothing about the network.
  */
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -65,12 +66,27 @@ static gboolean try_with(Sandbox *sandbox, const CallScope *scope, const char *p
   return TRUE;
 }
 
+/* What a native probe refuses as well; above all, no name is looked up. */
+static gboolean makes_sense(const struct sandhost_probe *probe) {
+  guint8 room[16];
+  g_autofree char *address = g_strndup(probe->address.data, probe->address.length);
+  gboolean numeric =
+      inet_pton(AF_INET, address, room) == 1 || inet_pton(AF_INET6, address, room) == 1;
+  return numeric && strlen(address) == probe->address.length && probe->port >= 1 &&
+         probe->port <= 65535 && probe->patience >= 0;
+}
+
 gboolean emulate_probe(Sandbox *sandbox, const CallScope *scope, const struct sandhost_probe *probe,
                        guint32 *ret_verdict, GError **error) {
   static const char *const pythons[] = {"python3", "python"};
   const char *name = provider_instance_name(sandbox->instance);
   g_autoptr(GString) answer = g_string_new(NULL);
   gboolean there = FALSE;
+  if (!makes_sense(probe)) {
+    g_set_error(error, PROVIDER_ERROR, SANDHOST_INVALID,
+                "%s: the address, port or patience of the probe makes no sense", name);
+    return FALSE;
+  }
   for (gsize i = 0; i < G_N_ELEMENTS(pythons) && !there; i++) {
     if (!try_with(sandbox, scope, pythons[i], probe, answer, &there, error)) {
       return FALSE;

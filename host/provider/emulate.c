@@ -21,7 +21,10 @@
 #define MAX_PATH 4096u
 #define MAX_MEMBERS 200000u
 #define BUFFER_BYTES (64u << 10)
+/* With the words before them they are what emulate_command takes. */
 #define MAX_FOLDERS_AT_ONCE 48u
+#define MAX_NAMES_AT_ONCE 48u
+#define MAX_NAMES_BYTES (64u << 10)
 
 /* Relative, and no component that is empty, . or .. */
 static gboolean name_is_inside(const char *name) {
@@ -112,6 +115,10 @@ static gboolean write_member(Upload *upload, const char *name, guint32 mode, GEr
   if (!sandbox_write_file(upload->sandbox, upload->scope, path, mode, &source, &failure)) {
     if (upload->stopped || upload->broken) {
       return fail_archive(upload, error);
+    }
+    if (provider_error_is(failure, SANDHOST_NOT_FOUND)) {
+      /* A file stands where a folder is to be: of a tar stream, nothing is looked for. */
+      return fail(upload->sandbox, SANDHOST_INVALID, "upload", failure->message, error);
     }
     g_propagate_error(error, g_steal_pointer(&failure));
     return FALSE;
@@ -285,10 +292,6 @@ static gboolean put_member(Download *download, const char *name, Spool *spool, G
 static gboolean fetch_member(Download *download, const struct sandhost_path *given,
                              GError **error) {
   g_autofree char *name = g_strndup(given->data, given->length);
-  if (strlen(name) != given->length || !name_is_inside(name)) {
-    return fail(download->sandbox, SANDHOST_INVALID, "download", "a name leads out of the folder",
-                error);
-  }
   g_autoptr(Spool) spool = spool_new();
   const struct sandhost_sink sink = spool_sink(spool);
   g_autofree char *path = absolute(download->sandbox, name);
@@ -307,6 +310,83 @@ static gboolean fetch_member(Download *download, const struct sandhost_path *giv
   return put_member(download, name, spool, error);
 }
 
+/* ---- Links are no files ---------------------------------------------------------------------------------------- */
+
+/* Prints the places of the arguments that are links. */
+static const char LINKS[] =
+    "i=0; for name; do [ -L \"$name\" ] && echo $i; i=$((i+1)); done; exit 0";
+
+typedef struct {
+  const struct sandhost_path *names;
+  gsize count;
+  gboolean is_link[MAX_NAMES_AT_ONCE];
+} Batch;
+
+static gboolean take_answer(void *user, const char *data, gsize length) {
+  GString *answer = user;
+  g_string_append_len(answer, data, (gssize)MIN(length, MAX_NAMES_BYTES - answer->len));
+  return TRUE;
+}
+
+/* read_file follows a link that stays in the working directory, and a download does not. Where there is no shell nobody
+ * can be asked, and nothing is left out. */
+static gboolean find_links(Download *download, Batch *batch, GError **error) {
+  g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+  g_autoptr(GString) answer = g_string_new(NULL);
+  const char *const shell[] = {"sh", "-c", LINKS, "sh"};
+  struct sandhost_result result = {0};
+  for (gsize i = 0; i < G_N_ELEMENTS(shell); i++) {
+    g_ptr_array_add(argv, g_strdup(shell[i]));
+  }
+  for (gsize i = 0; i < batch->count; i++) {
+    g_ptr_array_add(argv,
+                    g_strdup_printf("./%.*s", (int)batch->names[i].length, batch->names[i].data));
+  }
+  g_ptr_array_add(argv, NULL);
+  const EmulatedCommand command = {.argv = (const char *const *)argv->pdata,
+                                   .limit = 60 * CLOCK_SECOND,
+                                   .take = take_answer,
+                                   .user = answer};
+  if (!emulate_command(download->sandbox, download->scope, &command, &result, NULL, error)) {
+    return FALSE;
+  }
+  g_auto(GStrv) lines = g_strsplit(answer->str, "\n", -1);
+  for (gsize i = 0; lines[i]; i++) {
+    guint64 place = 0;
+    if (g_ascii_string_to_unsigned(lines[i], 10, 0, MAX(batch->count, 1) - 1, &place, NULL)) {
+      batch->is_link[place] = TRUE;
+    }
+  }
+  return TRUE;
+}
+
+/* The next names that one command line holds. */
+static Batch next_batch(const struct sandhost_path *names, gsize name_count) {
+  Batch batch = {.names = names};
+  gsize bytes = 0;
+  while (batch.count < MIN(name_count, MAX_NAMES_AT_ONCE) &&
+         (batch.count == 0 || bytes + names[batch.count].length < MAX_NAMES_BYTES)) {
+    bytes += names[batch.count].length;
+    batch.count++;
+  }
+  return batch;
+}
+
+static gboolean fetch_batch(Download *download, Batch *batch, GError **error) {
+  for (gsize i = 0; i < batch->count; i++) {
+    g_autofree char *name = g_strndup(batch->names[i].data, batch->names[i].length);
+    if (strlen(name) != batch->names[i].length || !name_is_inside(name)) {
+      return fail(download->sandbox, SANDHOST_INVALID, "download", "a name leads out of the folder",
+                  error);
+    }
+  }
+  gboolean ok = find_links(download, batch, error);
+  for (gsize i = 0; ok && i < batch->count; i++) {
+    ok = batch->is_link[i] || fetch_member(download, &batch->names[i], error);
+  }
+  return ok;
+}
+
 gboolean emulate_download(Sandbox *sandbox, const CallScope *scope,
                           const struct sandhost_path *names, gsize name_count,
                           const struct sandhost_sink *tar, GError **error) {
@@ -318,8 +398,10 @@ gboolean emulate_download(Sandbox *sandbox, const CallScope *scope,
   gboolean ok = archive_write_open(download.archive, &download, NULL, write_tar, NULL) == ARCHIVE_OK
                     ? TRUE
                     : fail_writing(&download, error);
-  for (gsize i = 0; ok && i < name_count; i++) {
-    ok = fetch_member(&download, &names[i], error);
+  for (gsize i = 0; ok && i < name_count;) {
+    Batch batch = next_batch(names + i, name_count - i);
+    ok = fetch_batch(&download, &batch, error);
+    i += batch.count;
   }
   gboolean sound = ok;
   download.stopped = download.stopped || !sound; /* half a tar gets no end */

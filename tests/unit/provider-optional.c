@@ -74,7 +74,7 @@ static void test_download_falls_back(void) {
   g_assert_cmpuint(length, >=, 1024);
   download_one(zoo.sandbox, &length, &error);
   g_assert_no_error(error);
-  assert_log(log, "open\ncreate\nwrite_file\ndownload\nread_file\nread_file\n");
+  assert_log(log, "open\ncreate\nwrite_file\ndownload\nexecute\nread_file\nexecute\nread_file\n");
   zoo_close(&zoo);
   log_end(log);
 }
