@@ -54,7 +54,7 @@ static gboolean says_tangled(const struct engine_reply *reply) {
  * An engine packs and unpacks files of a container that has ended as well: of its image, without the working directory,
  * which went with it. So whatever was done counts only when the container still runs behind it.
  */
-static int32_t check_alive(struct sandhost_sandbox *sandbox, struct sandhost_call *call) {
+int32_t plain_check_alive(struct sandhost_sandbox *sandbox, struct sandhost_call *call) {
   g_autofree char *path = g_strdup_printf("/containers/%s/json", sandbox->id);
   struct engine_request request = {.method = "GET", .path = path};
   struct engine_reply reply = {0};
@@ -91,12 +91,12 @@ int32_t plain_archive_get(struct sandhost_sandbox *sandbox, struct sandhost_call
     status = fail_call(sandbox->host, call, status, "%s", relay.failure ? relay.failure : path);
   } else if (reply.status >= 200 && reply.status < 300) {
     *ret_end = tar_reader_at_end(reader) ? ARCHIVE_WHOLE : ARCHIVE_CUT;
-    status = check_alive(sandbox, call);
+    status = plain_check_alive(sandbox, call);
   } else if (says_tangled(&reply)) {
     *ret_end = ARCHIVE_TANGLED;
   } else if (says_missing(&reply)) {
     *ret_end = ARCHIVE_MISSING;
-    status = check_alive(sandbox, call);
+    status = plain_check_alive(sandbox, call);
   } else {
     status = plain_refused(sandbox, call, &reply, "cannot read files of the sandbox");
   }
@@ -142,7 +142,7 @@ int32_t plain_archive_put(struct sandhost_sandbox *sandbox, struct sandhost_call
   if (status == SANDHOST_OK && (reply.status < 200 || reply.status >= 300)) {
     status = put_refused(sandbox, call, path, &reply, ret_partial);
   } else if (status == SANDHOST_OK) {
-    status = check_alive(sandbox, call);
+    status = plain_check_alive(sandbox, call);
   }
   engine_reply_clear(&reply);
   return status;

@@ -85,7 +85,7 @@ int32_t plain_signal(struct sandhost_call *call, struct sandhost_sandbox *sandbo
   g_autofree char *name = g_strdup_printf("%d", (int)signal);
   const char *arguments[] = {number, process, name, NULL};
   g_autofree char *said = NULL;
-  int32_t status = pid < 2 ? SANDHOST_OK
+  int32_t status = pid < 2 ? plain_check_alive(sandbox, call)
                            : plain_run_script(sandbox, call, plain_script_signal, arguments, &said);
   if (status != SANDHOST_OK || g_strcmp0(said, "sent\n") == 0) {
     return status;

@@ -127,6 +127,9 @@ gboolean plain_out_of_memory(struct sandhost_sandbox *sandbox, struct sandhost_c
 
 /* ---- plain-archive.c: the engine's tar streams --------------------------------------------------- */
 
+/* SANDHOST_OK while the container runs; else SANDHOST_LOST with the call's error set. */
+int32_t plain_check_alive(struct sandhost_sandbox *sandbox, struct sandhost_call *call);
+
 enum archive_end {
   ARCHIVE_WHOLE,   /* the stream was read to its end */
   ARCHIVE_MISSING, /* nothing is at the path */

@@ -379,6 +379,12 @@ static void same_changes(Zoo *zoo, const struct sandhost_known *known, gsize cou
   g_assert_cmpuint(found, ==, 6 * entries);
 }
 
+/* An engine's own calls read what the sandbox's user may not. */
+static gboolean engine_reads(void) {
+  const char *options = g_getenv("EMULATED_OPTIONS");
+  return options && strstr(options, "\"never\"");
+}
+
 static void test_changes(gconstpointer name) {
   Zoo *zoo = open_real(name);
   if (!zoo) {
@@ -390,7 +396,10 @@ static void test_changes(gconstpointer name) {
                       ".git; printf x > '*'; "
                       "printf x > -rf; printf x > 'tab\there'; chmod 4755 plain; touch -d @86399 "
                       "empty; printf x > secret; "
-                      "chmod 0 secret; printf abc > 'trailing '; printf r > \"$(printf 'cr\\r')\"");
+                      "printf abc > 'trailing '; printf r > \"$(printf 'cr\\r')\"");
+  if (!engine_reads()) {
+    shell(zoo->sandbox, "chmod 0 secret");
+  }
   same_changes(zoo, NULL, 0, 0, 16);
   same_changes(zoo, NULL, 0, 3, 16);
   same_changes(zoo, NULL, 0, 2, 16);

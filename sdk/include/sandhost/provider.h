@@ -285,7 +285,10 @@ struct sandhost_mount {
 
 struct sandhost_create {
   size_t size;
-  struct sandhost_text key; /* chosen by the host; the same key again means the same sandbox */
+  struct sandhost_text
+      key; /* chosen by the host; the same key again means the same sandbox: where one
+                             * of that key lives, create gives that one, or ends it and makes a new
+                             * one, or is SANDHOST_EXISTS */
   struct sandhost_text
       run_id; /* the owner; goes on the remote object as a label, so that sweep finds
                                 * it */
@@ -482,7 +485,7 @@ struct sandhost_provider {
   /* create: makes a sandbox that keeps everything that the request asks for, or fails. Reports
    * SANDHOST_REPORT_REF.
    * Failure: nothing is left behind; where that is not certain, fail_details says
-   * may_have_happened. */
+   * may_have_happened. What is not declared is SANDHOST_UNSUPPORTED, never left out. */
   int32_t (*create)(struct sandhost_call *call, struct sandhost_instance *instance,
                     const struct sandhost_create *request, struct sandhost_sandbox **ret_sandbox);
 
@@ -510,7 +513,9 @@ struct sandhost_provider {
                         const struct sandhost_source *source);
 
   /* terminate: destroys the sandbox and all that runs in it. Succeeds when it is gone already.
-   * When: once per sandbox, also after a failure or a cancel; has a deadline of its own. */
+   * When: once per sandbox, also after a failure or a cancel; has a deadline of its own.
+   * A command that runs meanwhile, where the thread level lets one, and every operation afterwards
+   * but terminate and release is SANDHOST_LOST; so it is on a sandbox that was lost or swept. */
   int32_t (*terminate)(struct sandhost_call *call, struct sandhost_sandbox *sandbox);
 
   /* release: frees the handle, whatever terminate said. No other call runs then. Cannot fail. */
@@ -546,14 +551,15 @@ struct sandhost_provider {
                              struct sandhost_text id);
 
   /* upload: unpacks a tar stream (pax) below the folder dir, with missing parents. Regular files and
-   * folders only; any other member, or one that leads out of dir, fails the whole call with
+   * folders only, whose names may begin with ./; any other member, or one that leads out of dir, fails the whole call with
    * SANDHOST_INVALID. Files belong to the sandbox's user.
    * Default: the host writes file by file. */
   int32_t (*upload)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                     struct sandhost_path dir, const struct sandhost_source *tar);
 
   /* download: writes a tar stream (pax) of the named regular files below dir, in the order named.
-   * One that is missing, or no regular file any more, is left out. The names are below dir.
+   * One that is missing, or no regular file any more, is left out. The names are below dir. What
+   * counts is names and contents: the members' modes and times tell nothing.
    * Default: the host reads file by file. */
   int32_t (*download)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                       struct sandhost_path dir, const struct sandhost_path *names,
