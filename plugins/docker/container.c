@@ -8,6 +8,7 @@
 #include "failure.h"
 
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #define SECOND ((int64_t)1000000000)
@@ -31,6 +32,8 @@
 #define EVENT_BYTES ((size_t)64 * 1024)
 /* How often it is asked whether a removal that somebody else began is over. */
 #define REMOVAL_TICK (10 * MILLISECOND)
+/* And how often one is asked for again that the container's own end came in the way of. */
+#define MOST_REMOVALS 10
 
 gboolean container_is_id(const char *text) {
   return text && strlen(text) == ID_LENGTH && strspn(text, "0123456789abcdef") == ID_LENGTH;
@@ -222,6 +225,12 @@ static int32_t wait_until_gone(const struct sandhost_host *host, Engine *engine,
   }
 }
 
+/* Podman was about to kill it when it ended by itself. */
+static gboolean ended_meanwhile(const struct engine_reply *reply) {
+  const char *message = reply->status == 500 ? engine_text(reply->json, "message") : NULL;
+  return message && strstr(message, "container state improper");
+}
+
 /* *ret_was_there: the engine knew it. */
 static int32_t remove_once(Engine *engine, struct sandhost_call *call, const char *id,
                            gboolean *ret_was_there) {
@@ -230,6 +239,11 @@ static int32_t remove_once(Engine *engine, struct sandhost_call *call, const cha
   struct engine_request request = {.method = "DELETE", .path = path};
   struct engine_reply reply = {0};
   int32_t status = engine_send(engine, call, &request, &reply);
+  for (int i = 0; i < MOST_REMOVALS && status == SANDHOST_OK && ended_meanwhile(&reply); i++) {
+    engine_reply_clear(&reply);
+    (void)call_relay_host.wait(call, -1, 0, REMOVAL_TICK);
+    status = engine_send(engine, call, &request, &reply);
+  }
   long code = reply.status;
   if (status == SANDHOST_OK && code == 409) { /* it ended, and the engine is removing it already */
     status = wait_until_gone(&call_relay_host, engine, call, id);
@@ -272,8 +286,9 @@ int32_t container_clean_up_unheard(struct sandhost_instance *instance, struct sa
 }
 
 int32_t docker_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
-  if (sandbox->client) {
-    guest_client_lose(sandbox->client, "it was ended");
+  if (sandbox->client && guest_client_lose(sandbox->client, "it was ended")) {
+    /* Nobody takes any more of what the calls were sent: podman cannot end a container whose output nobody takes. */
+    (void)shutdown(sandbox->stream_fd, SHUT_RDWR);
   }
   int32_t status = container_remove(sandbox->instance->engine, call, sandbox->id);
   if (status == SANDHOST_OK) {

@@ -188,6 +188,13 @@ static int32_t choose_path(struct making *making, gboolean refill, const char **
 
 /* ---- The container ---------------------------------------------------------------------------- */
 
+/* Docker says it by the code, podman by its text alone. */
+static gboolean says_taken(const struct engine_reply *reply) {
+  const char *message = engine_text(reply->json, "message");
+  return reply->status == 409 ||
+         (reply->status == 500 && message && strstr(message, "is already in use by"));
+}
+
 static int32_t create_container(struct making *making, const char *volume, char **ret_id) {
   const struct sandhost_instance *instance = making->instance;
   const struct container_plan plan = {.instance = instance,
@@ -206,7 +213,7 @@ static int32_t create_container(struct making *making, const char *volume, char 
   struct engine_reply reply = {0};
   making->unheard = !instance->host->cancelled(making->call);
   int32_t status = engine_send(instance->engine, making->call, &request, &reply);
-  if (status == SANDHOST_OK && reply.status == 409) {
+  if (status == SANDHOST_OK && says_taken(&reply)) {
     /* What an earlier try of the same sandbox left: nothing of it can be used. */
     engine_reply_clear(&reply);
     status = container_remove(instance->engine, making->call, making->name);
@@ -311,6 +318,7 @@ static struct sandhost_sandbox *new_sandbox(const struct making *making, const c
   sandbox->environment = g_ptr_array_ref(making->environment);
   pthread_mutex_init(&sandbox->lock, NULL);
   if (making->use_guest) {
+    sandbox->stream_fd = take_channel->receive_fd(take_channel);
     sandbox->client = guest_client_new(sandbox->host, take_channel, sandbox->working_dir);
   } else {
     sandbox->lifeline = take_channel;

@@ -52,6 +52,7 @@ struct sandhost_sandbox {
   char *working_dir;
   GPtrArray *environment; /* of char *, "NAME=value": what the manifest adds */
   GuestClient *client;    /* NULL: the plain path serves this sandbox */
+  int stream_fd;          /* the client's; only where there is one */
   ByteChannel *lifeline;  /* the plain path's: while it is open, the container lives; NULL */
 
   pthread_mutex_t lock; /* guards what follows */

@@ -26,13 +26,15 @@ static guint32 level_of(Subject *subject, guint32 setting) {
   return level;
 }
 
-static gint32 make(Subject *subject, const MakeRequest *request, Box *ret_box) {
+/* *ret_message: owned; of a failure. */
+static gint32 make(Subject *subject, const MakeRequest *request, Box *ret_box, char **ret_message) {
   struct sandhost_call call;
   *ret_box = (Box){.subject = subject};
   call_init(&call, 300);
   gint32 status =
       subject->table->create(&call, subject->instance, &request->create, &ret_box->handle);
   ret_box->ref = g_strdup(call.ref);
+  *ret_message = g_strdup(call.message ? call.message : "no message");
   call_clear(&call);
   return status;
 }
@@ -67,7 +69,8 @@ static void check_same_key(Subject *subject, Verdict *verdict) {
     return;
   }
   want_run(&first, "echo first > mark", 0, "", verdict);
-  gint32 status = make(subject, &request, &second);
+  g_autofree char *message = NULL;
+  gint32 status = make(subject, &request, &second, &message);
   if (status == SANDHOST_OK) {
     judge_second(&first, &second, verdict);
     box_close(&second, verdict);
@@ -75,7 +78,8 @@ static void check_same_key(Subject *subject, Verdict *verdict) {
     want_run(&first, "cat mark", 0, "first\n", verdict);
     g_free(second.ref);
   } else {
-    wrong(verdict, "create with the key of a living sandbox returned %s", status_name(status));
+    wrong(verdict, "create with the key of a living sandbox returned %s: %s", status_name(status),
+          message);
   }
   box_close(&first, verdict);
   /* The key of one that is gone is free. */
@@ -93,10 +97,11 @@ static void want_unsupported(Subject *subject, guint32 setting, const MakeReques
   if (level_of(subject, setting) != SANDHOST_LEVEL_NONE) {
     return;
   }
-  gint32 status = make(subject, request, &box);
+  g_autofree char *message = NULL;
+  gint32 status = make(subject, request, &box, &message);
   if (status != SANDHOST_UNSUPPORTED) {
-    wrong(verdict, "create with %s, which is not declared, returned %s instead of UNSUPPORTED",
-          what, status_name(status));
+    wrong(verdict, "create with %s, which is not declared, returned %s instead of UNSUPPORTED: %s",
+          what, status_name(status), message);
   }
   if (status == SANDHOST_OK) {
     box_close(&box, verdict);
@@ -139,13 +144,14 @@ static void check_unknown_snapshot(Subject *subject, Verdict *verdict) {
   }
   make_request_init(&request, subject, SANDHOST_NETWORK_DENY);
   request.create.snapshot = as_text("sandhost-conformance-no-such-snapshot");
-  gint32 status = make(subject, &request, &box);
+  g_autofree char *message = NULL;
+  gint32 status = make(subject, &request, &box, &message);
   if (status == SANDHOST_OK) {
     box_close(&box, verdict);
   }
   if (status != SANDHOST_NOT_FOUND && status != SANDHOST_INVALID) {
-    wrong(verdict, "create from a snapshot that is none returned %s instead of NOT_FOUND",
-          status_name(status));
+    wrong(verdict, "create from a snapshot that is none returned %s instead of NOT_FOUND: %s",
+          status_name(status), message);
   }
 }
 

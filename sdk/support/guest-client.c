@@ -52,10 +52,12 @@ void guest_client_free(GuestClient *client) {
   g_free(client);
 }
 
-void guest_client_lose(GuestClient *client, const char *reason) {
+gboolean guest_client_lose(GuestClient *client, const char *reason) {
   pthread_mutex_lock(&client->lock);
+  gboolean busy = client->open_count > 0;
   guest_connection_lose(client, reason);
   pthread_mutex_unlock(&client->lock);
+  return busy;
 }
 
 const char *guest_client_lost_reason(GuestClient *client) {

@@ -84,8 +84,8 @@ int32_t guest_client_probe(GuestClient *client, struct sandhost_call *call,
                            const struct sandhost_probe *request, uint32_t *ret_verdict);
 
 /* Declares the client lost, so that calls that run return. reason is copied. For a plugin that knows
- * better (its process ended). The first reason counts. */
-void guest_client_lose(GuestClient *client, const char *reason);
+ * better (its process ended). The first reason counts. TRUE: calls were running. */
+gboolean guest_client_lose(GuestClient *client, const char *reason);
 
 /* Whether it is lost, and why (borrowed until free; NULL while it lives). */
 const char *guest_client_lost_reason(GuestClient *client);
