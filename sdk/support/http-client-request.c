@@ -12,6 +12,8 @@
 /* How long a peer may take to say whether it wants an upload at all. */
 #define CONTINUE_MILLISECONDS 250L
 #define DAY ((int64_t)86400 * HTTP_SECOND)
+/* Of an answer; curl gives larger ones as well. */
+#define LAST_STATUS 999
 
 /* ---- What curl calls ------------------------------------------------------------------------- */
 
@@ -79,6 +81,10 @@ static size_t take_header(char *data, size_t size, size_t count, void *user) {
     exchange->header_whole = FALSE;
   } else if (data[0] == '\r' || data[0] == '\n') {
     exchange->header_whole = status >= 200;
+    if (status > LAST_STATUS) {
+      end_exchange(exchange, SANDHOST_PROTOCOL, "sent what is no HTTP answer");
+      return 0;
+    }
   }
   if (status == 101 && !exchange->header_whole) {
     end_exchange(exchange, SANDHOST_PROTOCOL, "switched protocols, which it was not asked to");

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FIRST_ROOM 4096u
+
 /* ---- Bytes that came right behind the answer ------------------------------------------------- */
 
 typedef struct {
@@ -216,7 +218,7 @@ static int32_t upgrade_guarded(struct http_exchange *exchange, struct http_reply
     return status;
   }
   raw.last_byte = contract_now();
-  raw.in = g_byte_array_new();
+  raw.in = g_byte_array_sized_new(FIRST_ROOM); /* its data is looked at while it is still empty */
   status = speak(&raw, exchange->request, ret_reply, ret_channel);
   if (raw.channel) {
     raw.channel->free(raw.channel);

@@ -62,6 +62,13 @@ static void test_no_http(void) {
                "the peer sent what is no HTTP answer (Received HTTP/0.9 when not allowed)");
 }
 
+/* curl takes what stands behind the version's first digit for the status. */
+static void test_no_status(void) {
+  check_canned(
+      (struct canned){.bytes = "HTTP/201304  OK\r\nContent-Length: 2\r\n\r\nab", .stay = TRUE}, 0,
+      SANDHOST_PROTOCOL, "the peer sent what is no HTTP answer");
+}
+
 static void test_bad_chunk(void) {
   check_canned(
       (struct canned){.bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc"}, 0,
@@ -208,6 +215,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/http-client-hostile/mute", test_mute);
   g_test_add_func("/http-client-hostile/mute-in-body", test_mute_in_body);
   g_test_add_func("/http-client-hostile/no-http", test_no_http);
+  g_test_add_func("/http-client-hostile/no-status", test_no_status);
   g_test_add_func("/http-client-hostile/bad-chunk", test_bad_chunk);
   g_test_add_func("/http-client-hostile/unasked-switch", test_unasked_switch);
   g_test_add_func("/http-client-hostile/huge-content-length", test_huge_content_length);
