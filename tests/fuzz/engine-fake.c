@@ -303,6 +303,8 @@ static void check_request(const struct http_request *request) {
   for (const char *at = request->url; *at; at++) {
     g_assert_true((unsigned char)*at > ' ' && (unsigned char)*at < 0x7f);
   }
+  g_assert_null(strstr(request->url, "/../"));
+  g_assert_false(g_str_has_suffix(request->url, "/.."));
   for (size_t i = 0; request->headers[i]; i++) {
     g_assert_null(strpbrk(request->headers[i], "\r\n"));
   }

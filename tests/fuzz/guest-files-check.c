@@ -66,7 +66,7 @@ static struct archive *open_tar(const void *bytes, size_t length) {
   return tar;
 }
 
-/* All regular files of a stream that can be read to its end. Owned. */
+/* All regular files of a stream that can be read to its end, and has no other members than these and folders. Owned. */
 static GArray *members_of(const void *bytes, size_t length) {
   GArray *members = g_array_new(FALSE, FALSE, sizeof(struct member));
   struct archive *tar = open_tar(bytes, length);
@@ -77,12 +77,15 @@ static GArray *members_of(const void *bytes, size_t length) {
     const void *block = NULL;
     size_t part = 0;
     la_int64_t offset = 0;
+    check(archive_entry_filetype(entry) == AE_IFREG || archive_entry_filetype(entry) == AE_IFDIR);
+    check(!archive_entry_hardlink(entry));
     if (archive_entry_filetype(entry) != AE_IFREG) {
       continue;
     }
     struct member member = {.path = g_strdup(archive_entry_pathname(entry)),
                             .content = g_byte_array_new()};
     while (archive_read_data_block(tar, &block, &part, &offset) == ARCHIVE_OK) {
+      check(offset == (la_int64_t)member.content->len); /* no holes */
       g_byte_array_append(member.content, block, (guint)part);
     }
     g_array_append_val(members, member);

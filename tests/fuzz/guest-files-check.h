@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <stdint.h>
 
-/* After an upload that went well: each file of the stream is there. */
+/* After an upload that went well: the stream has files and folders alone, and each file is there. */
 void check_unpacked(const uint8_t *tar, size_t length);
 
 /* A download: only files that were asked for, in that order, as they are there. names: each ended by NUL. */
