@@ -33,7 +33,7 @@ ssize_t worker_read_all(struct worker *worker, void *bytes, size_t room);
 
 /* So small that inputs pass it; and memory of its true size is slow to come by here. */
 #undef GUEST_WINDOW
-#define GUEST_WINDOW 4096u
+#define GUEST_WINDOW 2048u
 
 #define pthread_create fuzz_thread
 #define pthread_cond_wait fuzz_wait

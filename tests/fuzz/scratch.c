@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,7 +12,7 @@
 #include <unistd.h>
 
 #define MARKER 32u
-#define MOST_FDS 128
+#define MOST_FDS 8
 
 static char base[64]; /* the world's folder */
 static int world = -1;
@@ -22,7 +21,7 @@ static int trash = -1;
 static int old_root = -1;
 static int old_folder = -1;
 static int inside;
-static short open_before[MOST_FDS];
+static int free_before[MOST_FDS];
 static unsigned long thrown_away;
 static unsigned char marker[MARKER];
 
@@ -184,15 +183,14 @@ static void populate(void) {
   check(mkfifoat(work, "pipe", 0644) == 0);
 }
 
-/* One call tells which of the first descriptors are open. */
-static void note_open(short ret_open[MOST_FDS]) {
-  struct pollfd fds[MOST_FDS];
+/* The lowest free descriptors: one that is left open is missing among them. */
+static void note_free(int ret_free[MOST_FDS]) {
   for (int i = 0; i < MOST_FDS; i++) {
-    fds[i] = (struct pollfd){.fd = i};
+    ret_free[i] = fcntl(world, F_DUPFD_CLOEXEC, 0);
+    check(ret_free[i] >= 0);
   }
-  check(poll(fds, MOST_FDS, 0) >= 0);
   for (int i = 0; i < MOST_FDS; i++) {
-    ret_open[i] = !(fds[i].revents & POLLNVAL);
+    close(ret_free[i]);
   }
 }
 
@@ -200,7 +198,7 @@ void scratch_enter(void) {
   populate();
   check(fchdir(world) == 0 && chroot(".") == 0);
   inside = 1;
-  note_open(open_before);
+  note_free(free_before);
 }
 
 /* Takes the folder's descriptor. A folder that is not empty is moved to the trash: however deep a tree is, nothing here
@@ -235,9 +233,9 @@ static void empty_all(void) {
 
 void scratch_end(void) {
   struct stat now;
-  short open_now[MOST_FDS];
-  note_open(open_now);
-  check(memcmp(open_before, open_now, sizeof open_now) == 0);
+  int free_now[MOST_FDS];
+  note_free(free_now);
+  check(memcmp(free_before, free_now, sizeof free_now) == 0);
   for (size_t i = 0; i < WATCHED_COUNT; i++) {
     check(fstatat(world, WATCHED[i], &now, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&before[i], &now));
   }
