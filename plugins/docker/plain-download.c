@@ -343,7 +343,9 @@ int32_t plain_download(struct sandhost_call *call, struct sandhost_sandbox *sand
   status = name_count == 0     ? SANDHOST_OK
            : name_count <= FEW ? fetch_each(&download, folder, FALSE)
                                : fetch_all(&download, folder);
-  if (status == SANDHOST_OK && archive_write_close(download.out) != ARCHIVE_OK) {
+  /* Where writing failed, libarchive frees its buffer here and nowhere else. */
+  gboolean closed = archive_write_close(download.out) == ARCHIVE_OK;
+  if (status == SANDHOST_OK && !closed) {
     status = fail_stopped(&download);
   }
   download.failed = status != SANDHOST_OK;

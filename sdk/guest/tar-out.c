@@ -118,7 +118,9 @@ static void pack_all(struct worker *worker, int root, const char *names, size_t 
     }
     at += one + 1;
   }
-  if (!failed && archive_write_close(tar) == ARCHIVE_OK) {
+  /* Where writing failed, libarchive frees its buffer here and nowhere else. */
+  int closed = archive_write_close(tar) == ARCHIVE_OK;
+  if (!failed && closed) {
     worker_done(worker, SANDHOST_OK, NULL);
   } else if (worker_is_cancelled(worker)) {
     worker_done(worker, SANDHOST_CANCELLED, "cancelled");

@@ -628,8 +628,6 @@ static void remove_folder(void) {
   g_rmdir(folder);
 }
 
-extern const struct sandhost_provider *sandhost_provider_1(const struct sandhost_host *host);
-
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc;
   (void)argv;
