@@ -261,7 +261,8 @@ static unsigned skipped;
 static struct answer next_answer(const struct http_request *request) {
   static const long CODES[] = {200, 200, 201, 204, 304, 400, 401, 403,
                                404, 409, 429, 500, 502, 504, 101, 0};
-  g_assert_cmpuint(++requests, <, MOST_REQUESTS);
+  requests++;
+  g_assert_cmpuint(requests, <, MOST_REQUESTS);
   call_now->is_over = call_now->is_over || requests > cancel_after;
   if (script_left < 4 || skipped < script[0]) {
     skipped++;

@@ -535,7 +535,8 @@ static int32_t do_download(struct sandhost_call *call, struct sandhost_sandbox *
     while (next < G_N_ELEMENTS(NAMES) && strcmp(NAMES[next], archive_entry_pathname(entry)) != 0) {
       next++;
     }
-    g_assert_cmpuint(next++, <, G_N_ELEMENTS(NAMES));
+    g_assert_cmpuint(next, <, G_N_ELEMENTS(NAMES));
+    next++;
     g_assert_cmpuint(archive_entry_filetype(entry), ==, AE_IFREG);
   }
   archive_read_free(tar);
