@@ -82,8 +82,11 @@ static GArray *members_of(const void *bytes, size_t length) {
     if (archive_entry_filetype(entry) != AE_IFREG) {
       continue;
     }
-    struct member member = {.path = g_strdup(archive_entry_pathname(entry)),
-                            .content = g_byte_array_new()};
+    const char *name = archive_entry_pathname(entry);
+    while (name && g_str_has_prefix(name, "./")) { /* "./a" is the same file as "a" */
+      name += 2;
+    }
+    struct member member = {.path = g_strdup(name), .content = g_byte_array_new()};
     while (archive_read_data_block(tar, &block, &part, &offset) == ARCHIVE_OK) {
       check(offset == (la_int64_t)member.content->len); /* no holes */
       g_byte_array_append(member.content, block, (guint)part);
