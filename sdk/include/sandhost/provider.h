@@ -285,17 +285,14 @@ struct sandhost_mount {
 
 struct sandhost_create {
   size_t size;
-  struct sandhost_text
-      key; /* chosen by the host; the same key again means the same sandbox: where one
-                             * of that key lives, create gives that one, or ends it and makes a new
-                             * one, or is SANDHOST_EXISTS */
-  struct sandhost_text
-      run_id; /* the owner; goes on the remote object as a label, so that sweep finds
-                                * it */
-  struct sandhost_text image;             /* empty: the provider's own */
-  struct sandhost_text snapshot;          /* an id of snapshot to start from; empty: none */
-  struct sandhost_path working_dir;       /* absolute; exists and is writable when create returns */
-  const struct sandhost_network *network; /* never NULL */
+  /* Chosen by the host. The same key again means the same sandbox: where one of that key lives, create gives
+   * that one, or ends it and makes a new one, or is SANDHOST_EXISTS. */
+  struct sandhost_text key;
+  struct sandhost_text run_id;      /* the owner; sweep finds the object by this label of it */
+  struct sandhost_text image;       /* empty: the provider's own */
+  struct sandhost_text snapshot;    /* an id of snapshot to start from; empty: none */
+  struct sandhost_path working_dir; /* absolute; exists and is writable when create returns */
+  const struct sandhost_network *network;  /* never NULL */
   const struct sandhost_pair *environment; /* the only variables that the manifest adds */
   size_t environment_count;
   const struct sandhost_mount *mounts;
@@ -551,8 +548,8 @@ struct sandhost_provider {
                              struct sandhost_text id);
 
   /* upload: unpacks a tar stream (pax) below the folder dir, with missing parents. Regular files and
-   * folders only, whose names may begin with ./; any other member, or one that leads out of dir, fails the whole call with
-   * SANDHOST_INVALID. Files belong to the sandbox's user.
+   * folders only, whose names may begin with ./; any other member, or one that leads out of dir, fails
+   * the whole call with SANDHOST_INVALID. Files belong to the sandbox's user.
    * Default: the host writes file by file. */
   int32_t (*upload)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                     struct sandhost_path dir, const struct sandhost_source *tar);
