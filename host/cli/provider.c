@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* provider.c: sandhost provider test FILE.so, the conformance suite. It is a program of its own, which knows the
- * contract and nothing of this host, so that it judges a provider by the contract alone. */
+ * contract and of this host only its door, so that it judges a provider by the contract alone. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

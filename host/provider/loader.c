@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "provider/door.h"
 #include "provider/file-check.h"
 #include "provider/inside.h"
 #include "provider/job.h"
-#include "provider/table.h"
 #include "provider/text.h"
 
 typedef struct {
@@ -39,18 +39,11 @@ static Provider *new_provider(const struct sandhost_provider *table, const char 
 
 static Known *ask(ProviderEntry entry, const char *name, const char *file) {
   Known *known = g_new0(Known, 1);
+  struct sandhost_provider table = {0};
   InsideVisit visit;
   inside_enter(&visit, name, "loading");
-  const struct sandhost_provider *theirs = entry(&call_host_table);
+  known->reason = door_ask(entry, &call_host_table, &table);
   inside_leave(&visit);
-  struct sandhost_provider table = {0};
-  if (!theirs) {
-    known->reason =
-        g_strdup_printf("it will not work with this host (ABI %d.%d, host table of %zu bytes)",
-                        SANDHOST_ABI_MAJOR, SANDHOST_ABI_MINOR, sizeof(struct sandhost_host));
-    return known;
-  }
-  known->reason = table_check(theirs, &table);
   if (!known->reason) {
     known->provider = new_provider(&table, file);
     known->provider->executes = entry != builtin_none_entry;
@@ -63,12 +56,6 @@ static gpointer key_of(ProviderEntry entry) {
   gpointer key = NULL;
   memcpy(&key, &entry, sizeof key);
   return key;
-}
-
-static ProviderEntry entry_of(gpointer symbol) {
-  ProviderEntry entry = NULL;
-  memcpy(&entry, &symbol, sizeof entry);
-  return entry;
 }
 
 static const Known *ask_once(ProviderEntry entry, const char *name, const char *file) {
@@ -107,33 +94,6 @@ static Provider *refuse(const char *file, const char *reason, GError **error) {
   return NULL;
 }
 
-/* Which other major it was built for; -1: none. */
-static int other_major(void *handle) {
-  for (int major = 0; major <= 9; major++) {
-    g_autofree char *symbol = g_strdup_printf("sandhost_provider_%d", major);
-    if (major != SANDHOST_ABI_MAJOR && dlsym(handle, symbol)) {
-      return major;
-    }
-  }
-  return -1;
-}
-
-static ProviderEntry find_entry(const char *file, void *handle, GError **error) {
-  gpointer symbol = dlsym(handle, SANDHOST_ENTRY_NAME);
-  if (symbol) {
-    return entry_of(symbol);
-  }
-  int major = other_major(handle);
-  if (major >= 0) {
-    g_autofree char *reason = g_strdup_printf("it was built for ABI major %d, this host speaks %d",
-                                              major, SANDHOST_ABI_MAJOR);
-    refuse(file, reason, error);
-  } else {
-    refuse(file, "it has no entry " SANDHOST_ENTRY_NAME, error);
-  }
-  return NULL;
-}
-
 Provider *loader_load_file(const char *name, const char *file, GError **error) {
   g_autofree char *reason = NULL;
   g_autofree char *resolved = file_check(file, &reason);
@@ -148,18 +108,17 @@ Provider *loader_load_file(const char *name, const char *file, GError **error) {
     g_autofree char *why = text_clean_string(dlerror(), 512);
     return refuse(file, why, error);
   }
-  ProviderEntry entry = find_entry(file, handle, error);
+  ProviderEntry entry = door_entry(handle, &reason);
   if (!entry) {
-    return NULL;
+    return refuse(file, reason, error);
   }
   const Known *known = ask_once(entry, name, file);
   if (!known->provider) {
     return refuse(file, known->reason, error);
   }
-  if (strcmp(known->provider->table.name, name) != 0) {
-    g_autofree char *why = g_strdup_printf("its name '%s' differs from the file's '%s'",
-                                           known->provider->table.name, name);
-    return refuse(file, why, error);
+  reason = door_name_fault(&known->provider->table, name);
+  if (reason) {
+    return refuse(file, reason, error);
   }
   return known->provider;
 }

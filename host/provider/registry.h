@@ -13,10 +13,10 @@
 #include <glib.h>
 #include <sandhost/provider.h>
 
+#include "provider/table.h"
+
 typedef struct ProviderRegistry ProviderRegistry;
 typedef struct Provider Provider;
-
-typedef const struct sandhost_provider *(*ProviderEntry)(const struct sandhost_host *host);
 
 /* Knows none and local_test already. Returns owned. */
 ProviderRegistry *provider_registry_new(void);

@@ -8,6 +8,8 @@
 
 #define TABLE_MAX_NAME 32u
 
+typedef const struct sandhost_provider *(*ProviderEntry)(const struct sandhost_host *host);
+
 /* The name of a provider: lower-case letters, digits, - and _, 1 to 32, beginning with a letter. */
 gboolean table_name_is_valid(const char *name);
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "provider/door.h"
 #include "suite.h"
 
 typedef struct {
@@ -87,43 +88,44 @@ static void await_the_end(const char *file) {
 
 /* ---- The table ----------------------------------------------------------------------------------------------------- */
 
-typedef const struct sandhost_provider *(*Entry)(const struct sandhost_host *host);
+static const struct sandhost_provider *refuse(const char *file, const char *reason) {
+  complain("provider file %s refused: %s", file, reason);
+  return NULL;
+}
 
+/* Whether a host that looks for the name finds the file. NULL: it does; else the reason, owned. */
+static char *file_name_fault(const char *file, const struct sandhost_provider *table) {
+  g_autofree char *base = g_path_get_basename(file);
+  if (!g_str_has_prefix(base, "sandhost-") || !g_str_has_suffix(base, ".so")) {
+    return g_strdup_printf("the file is not named sandhost-%s.so", table->name);
+  }
+  g_autofree char *name =
+      g_strndup(base + strlen("sandhost-"), strlen(base) - strlen("sandhost-") - strlen(".so"));
+  return door_name_fault(table, name);
+}
+
+/* Refuses what a host refuses, in the same words. */
 static const struct sandhost_provider *load(const char *file, struct sandhost_provider *ret_table) {
   g_autofree char *path = g_canonicalize_filename(file, NULL);
+  g_autofree char *reason = NULL;
   doing = "being loaded";
   alarm(LOAD_SECONDS);
-  void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!module) {
     alarm(0);
     complain("%s", dlerror());
     return NULL;
   }
-  Entry entry = NULL;
-  *(void **)&entry = dlsym(module, SANDHOST_ENTRY_NAME);
-  const struct sandhost_provider *table = entry ? entry(&SUITE_HOST) : NULL;
+  ProviderEntry entry = door_entry(module, &reason);
+  if (entry) {
+    reason = door_ask(entry, &SUITE_HOST, ret_table);
+  }
+  if (!reason) {
+    reason = file_name_fault(path, ret_table);
+  }
   alarm(0);
-  if (!table) {
-    complain("%s %s", file,
-             entry ? "returned no table for this host" : "has no entry " SANDHOST_ENTRY_NAME);
-    return NULL; // cppcheck-suppress resourceLeak ; a provider is never unloaded
-  }
-  memset(ret_table, 0, sizeof *ret_table);
-  memcpy(ret_table, table, MIN(table->size, sizeof *ret_table));
-  const struct {
-    const char *name;
-    gboolean missing;
-  } REQUIRED[] = {{"open", !ret_table->open},           {"close", !ret_table->close},
-                  {"create", !ret_table->create},       {"execute", !ret_table->execute},
-                  {"read_file", !ret_table->read_file}, {"write_file", !ret_table->write_file},
-                  {"terminate", !ret_table->terminate}, {"release", !ret_table->release}};
-  for (gsize i = 0; i < G_N_ELEMENTS(REQUIRED); i++) {
-    if (REQUIRED[i].missing) {
-      complain("%s lacks the required operation %s", file, REQUIRED[i].name);
-      return NULL;
-    }
-  }
-  return ret_table;
+  return reason ? refuse(file, reason)
+                : ret_table; // cppcheck-suppress resourceLeak ; never unloaded
 }
 
 static gboolean give_value(const struct sandhost_option *option, const char *text,
@@ -198,6 +200,7 @@ typedef struct {
   guint passed;
   guint failed;
   guint skipped;
+  guint untried;
 } Tally;
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where) {
@@ -237,6 +240,9 @@ static void run_group(Subject *subject, const Check *checks, const char *only, T
       printf("FAILED  %s\n        found: %s\n        asked: %s\n", checks->name, verdict.wrong,
              checks->rule);
       tally->failed++;
+    } else if (verdict.untried) {
+      printf("untried %s: could not be tried: %s\n", checks->name, verdict.untried);
+      tally->untried++;
     } else if (verdict.skipped) {
       printf("skipped %s: %s\n", checks->name, verdict.skipped);
       tally->skipped++;
@@ -247,6 +253,7 @@ static void run_group(Subject *subject, const Check *checks, const char *only, T
     fflush(stdout);
     g_free(verdict.wrong);
     g_free(verdict.skipped);
+    g_free(verdict.untried);
   }
 }
 
@@ -333,10 +340,14 @@ static int judge(const Arguments *arguments) {
   if (table.stop) {
     table.stop();
   }
-  if (tally.passed + tally.failed + tally.skipped == 0) {
+  if (tally.passed + tally.failed + tally.skipped + tally.untried == 0) {
     complain("no check's name has '%s' in it", arguments->only);
   }
-  printf("%u passed, %u failed, %u skipped\n", tally.passed, tally.failed, tally.skipped);
+  printf("%u passed, %u failed, %u skipped", tally.passed, tally.failed, tally.skipped);
+  if (tally.untried > 0) {
+    printf(", %u could not be tried", tally.untried);
+  }
+  printf("\n");
   return tally.failed || tally.passed == 0 ? 1 : 0;
 }
 

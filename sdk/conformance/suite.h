@@ -43,6 +43,7 @@ typedef struct {
 typedef struct {
   char *wrong;   /* what was found; NULL while all is well */
   char *skipped; /* why the check does not apply */
+  char *untried; /* why what it asks for could be neither seen nor refuted here */
 } Verdict;
 
 typedef struct {
@@ -58,6 +59,8 @@ extern const Check LIFECYCLE_CHECKS[], EXECUTE_CHECKS[], LIMIT_CHECKS[], FILE_CH
 /* The first one counts; returns FALSE, so that a helper can report and return in one statement. */
 gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void skipped(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* No pass: what is wrong all the same still counts. */
+void untried(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* ---- Calls ---- */
 
