@@ -78,29 +78,52 @@ static void refuse(Box *box, const char *path, Verdict *verdict) {
   g_string_free(content, TRUE);
 }
 
+static void refuse_inside(Box *box, const char *format, const char *mark, Verdict *verdict) {
+  g_auto(GStrv) parts = g_strsplit(format, "MARK", -1);
+  g_autofree char *name = g_strjoinv(mark, parts);
+  g_autofree char *path = below(box, name);
+  refuse(box, path, verdict);
+}
+
+/* MARK: nobody else's name, since without isolation /tmp is the machine's. */
+static void bounds(Box *box, const char *mark, Verdict *verdict) {
+  static const char *const INSIDE[] = {"../MARK.escape",  "a/../../MARK.escape", "link",
+                                       "out/MARK.escape", "up/MARK.escape",      "dir",
+                                       "two/MARK.escape", "three/MARK.escape"};
+  g_autofree char *outside = g_strdup_printf("/tmp/%s.outside", mark);
+  g_autofree char *created = g_strdup_printf("/tmp/%s.created", mark);
+  g_autofree char *before =
+      g_strdup_printf("printf old > %s && ln -s %s link; ln -s /tmp out; ln -s .. up; mkdir dir; "
+                      "mkfifo pipe; ln -s /tmp two; ln -s two three",
+                      outside, outside);
+  want_run(box, before, 0, "", verdict);
+  for (gsize i = 0; i < G_N_ELEMENTS(INSIDE); i++) {
+    refuse_inside(box, INSIDE[i], mark, verdict);
+  }
+  GString *content = g_string_new(NULL);
+  g_autofree char *pipe = below(box, "pipe");
+  if (read_into(box, pipe, content) == SANDHOST_OK ||
+      read_into(box, "/etc/passwd", content) == SANDHOST_OK || content->len > 0) {
+    wrong(verdict, "read_file of a pipe or of /etc/passwd was answered");
+  }
+  g_string_free(content, TRUE);
+  refuse(box, outside, verdict);
+  refuse(box, created, verdict);
+  /* Whatever was answered: what is there now? */
+  g_autofree char *after =
+      g_strdup_printf("cat %s; ls -d /tmp/%s.created /tmp/%s.escape ../%s.escape 2> /dev/null; "
+                      "rm -f /tmp/%s.* ../%s.escape",
+                      outside, mark, mark, mark, mark, mark);
+  want_run(box, after, 0, "old", verdict);
+}
+
 static void check_bounds(Subject *subject, Verdict *verdict) {
   Box box;
   if (!box_open(&box, subject, SANDHOST_NETWORK_DENY, verdict)) {
     return;
   }
-  want_run(&box,
-           "ln -s /etc/passwd link; ln -s /tmp out; ln -s .. up; mkdir dir; mkfifo pipe; ln -s "
-           "/tmp two; ln -s two three",
-           0, "", verdict);
-  static const char *const INSIDE[] = {
-      "../escape", "a/../../escape", "link", "out/escape", "up/escape", "dir", "three/escape"};
-  for (gsize i = 0; i < G_N_ELEMENTS(INSIDE); i++) {
-    g_autofree char *path = g_strdup_printf("%s/%s", subject->working_dir, INSIDE[i]);
-    refuse(&box, path, verdict);
-  }
-  GString *content = g_string_new(NULL);
-  g_autofree char *pipe = below(&box, "pipe");
-  if (read_into(&box, pipe, content) == SANDHOST_OK) {
-    wrong(verdict, "read_file of a pipe was answered");
-  }
-  g_string_free(content, TRUE);
-  refuse(&box, "/etc/passwd", verdict);
-  refuse(&box, "/tmp/outside", verdict);
+  g_autofree char *mark = g_strdup_printf("conformance-%08x%08x", g_random_int(), g_random_int());
+  bounds(&box, mark, verdict);
   box_close(&box, verdict);
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "network.h"
 #include "provider/door.h"
 #include "suite.h"
 
@@ -285,15 +286,6 @@ static gboolean parse(int argc, char **argv, Arguments *arguments) {
   return arguments->file != NULL;
 }
 
-static gboolean keeps_network_off(const struct sandhost_provider *table) {
-  for (gsize i = 0; i < table->enforces_count; i++) {
-    if (table->enforces[i].setting == SANDHOST_SETTING_NETWORK_OFF) {
-      return table->enforces[i].level > SANDHOST_LEVEL_NONE;
-    }
-  }
-  return table->enforces_count == 0;
-}
-
 static gboolean options_exist(const struct sandhost_provider *table, const Arguments *arguments) {
   GHashTableIter iter;
   gpointer name = NULL;
@@ -325,7 +317,7 @@ static int judge(const Arguments *arguments) {
   if (!subject.table || !options_exist(&table, arguments) || !open_instance(&subject, arguments)) {
     return 2;
   }
-  subject.keeps_network_off = keeps_network_off(&table);
+  subject.keeps_network_off = declares_setting(&table, SANDHOST_SETTING_NETWORK_OFF);
   g_snprintf(subject.run_id, sizeof subject.run_id, "run_conformance_%d_%u", (int)getpid(),
              g_random_int());
   g_autofree char *absolute = g_canonicalize_filename(arguments->working_dir, NULL);
