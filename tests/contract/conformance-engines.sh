@@ -13,7 +13,27 @@ options=()
 for option in image=busybox:test "$@"; do
   options+=(--option "$option")
 done
-"$sandhost" provider test "$plugin" "${options[@]}"
+
+# Where the containers' bridge is: from there, what the suite listens on is reached.
+code=0
+engine_net "$sandhost" provider test "$plugin" "${options[@]}" >verdict || code=$?
+cat verdict
+expected=0
+: >wanted
+if [ -n "$engine_no_bridge" ]; then
+  echo "no bridge: $engine_no_bridge"
+  expected=1
+  no_route='        found: no command connects to this machine, and the sandbox has no route'
+  for check in on switched; do
+    printf 'FAILED  network: %s\n%s\n' "$check" "$no_route" >>wanted
+  done
+fi
+# gVisor's kernel shows nobody its processes.
+[ "$kind" != docker-runsc ] ||
+  echo 'untried terminate: processes: could not be tried: what runs in the sandbox is not seen from here' >>wanted
+grep -E '^(FAILED|untried|        found:)' verdict | sort >got || true
+sort wanted | diff - got
+[ "$code" -eq "$expected" ] || fail "it ended with $code instead of $expected"
 
 # What the host makes of the required operations comes to the same. The program starts the guest of this build, which a
 # sanitized one cannot run in an image.
