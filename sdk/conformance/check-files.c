@@ -37,9 +37,10 @@ static void check_sizes(Subject *subject, Verdict *verdict) {
   box_close(&box, verdict);
 }
 
+static const char *const NAMES[] = {"two words", "new\nline", "\xff\xfe", "\xc3\xa9",  "-rf",
+                                    "*",         "$HOME",     "a/b/c/d",  "quote'\"`", "trailing "};
+
 static void check_names(Subject *subject, Verdict *verdict) {
-  static const char *const NAMES[] = {"two words", "new\nline", "\xff\xfe",  "\xc3\xa9", "-rf", "*",
-                                      "$HOME",     "a/b/c/d",   "quote'\"`", "trailing "};
   Box box;
   if (!box_open(&box, subject, SANDHOST_NETWORK_DENY, verdict)) {
     return;
@@ -49,6 +50,27 @@ static void check_names(Subject *subject, Verdict *verdict) {
   }
   g_autofree char *longest = g_strnfill(255, 'n');
   round_trip(&box, longest, "named", 5, verdict);
+  box_close(&box, verdict);
+}
+
+/* A provider that keeps files elsewhere, or under other names, agrees with itself: a command does not. */
+static void check_seen(Subject *subject, Verdict *verdict) {
+  Box box;
+  if (!box_open(&box, subject, SANDHOST_NETWORK_DENY, verdict)) {
+    return;
+  }
+  for (gsize i = 0; i < G_N_ELEMENTS(NAMES); i++) {
+    g_autofree char *path = below(&box, NAMES[i]);
+    const char *const argv[] = {"cat", path, NULL};
+    Ran ran;
+    gint32 status = write_from(&box, path, "named", 5, 0644);
+    run_argv(&box, argv, NULL, &ran);
+    if (status != SANDHOST_OK || strcmp(ran.out->str, "named") != 0) {
+      wrong(verdict, "write_file of '%s' returned %s, and a command reads '%.100s' there", NAMES[i],
+            status_name(status), ran.out->str);
+    }
+    ran_clear(&ran);
+  }
   box_close(&box, verdict);
 }
 
@@ -181,6 +203,7 @@ static void check_whole_or_old(Subject *subject, Verdict *verdict) {
 const Check FILE_CHECKS[] = {
     {"files: sizes", "files of 0, 1 and 50 MB come back as they went in", check_sizes},
     {"files: names", "a name is bytes", check_names},
+    {"files: seen", "a command finds what write_file wrote, under that name", check_seen},
     {"files: modes", "write_file sets the permission bits", check_modes},
     {"files: bounds", "nothing outside the working directory, nothing but regular files",
      check_bounds},

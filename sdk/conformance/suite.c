@@ -91,9 +91,47 @@ void call_init(struct sandhost_call *call, gint64 seconds) {
   g_mutex_init(&call->lock);
 }
 
+/* A call that a plugin may still use when it must not any more: its memory and its observer's stay. */
+static struct sandhost_call *call_new_kept(gint64 seconds, gpointer watch) {
+  static GPtrArray *kept;
+  static GMutex lock;
+  struct sandhost_call *call = g_new0(struct sandhost_call, 1);
+  call_init(call, seconds);
+  g_mutex_lock(&lock);
+  if (!kept) {
+    kept = g_ptr_array_new();
+  }
+  g_ptr_array_add(kept, call);
+  g_ptr_array_add(kept, watch);
+  g_mutex_unlock(&lock);
+  return call;
+}
+
+static gint late_count;
+
+guint late_calls(void) {
+  return (guint)g_atomic_int_get(&late_count);
+}
+
+/* With the lock. */
+static gboolean is_late(const struct sandhost_call *call) {
+  if (call->over) {
+    g_atomic_int_inc(&late_count);
+  }
+  return call->over;
+}
+
 void call_cancel(struct sandhost_call *call) {
   g_atomic_int_set(&call->cancelled, 1);
   eventfd_write(call->cancel, 1);
+}
+
+/* Its descriptor and its lock stay as well: few commands are run. */
+static void call_end_kept(struct sandhost_call *call) {
+  call_cancel(call);
+  g_mutex_lock(&call->lock);
+  call->over = TRUE;
+  g_mutex_unlock(&call->lock);
 }
 
 void call_clear(struct sandhost_call *call) {
@@ -138,7 +176,7 @@ static int32_t host_wait(const struct sandhost_call *call, int32_t fd, int32_t e
 
 static int32_t host_fail(struct sandhost_call *call, int32_t status, struct sandhost_text message) {
   g_mutex_lock(&call->lock);
-  if (call->fails++ == 0) {
+  if (!is_late(call) && call->fails++ == 0) {
     call->failed = status;
     call->message = g_strndup(message.data ? message.data : "", message.length);
   }
@@ -157,7 +195,7 @@ static void host_report(struct sandhost_call *call, uint32_t kind, struct sandho
                  : kind == SANDHOST_REPORT_LOST     ? &call->lost
                  : kind == SANDHOST_REPORT_SNAPSHOT ? &call->snapshot
                                                     : NULL;
-  if (place) {
+  if (!is_late(call) && place) {
     g_free(*place);
     *place = g_strndup(value.data, value.length);
   } else if (kind > SANDHOST_REPORT_LOWERED && value.length > 0 &&
@@ -258,62 +296,91 @@ char *below(const Box *box, const char *name) {
 
 /* ---- Commands ----------------------------------------------------------------------------------------------------- */
 
+/* Kept as the call is: an observer that is called too late says so, and touches nothing else. */
 typedef struct {
   Ran *ran;
-  const RunOptions *options;
+  RunOptions options;
   struct sandhost_call *call;
   gsize given;
   gsize seen;
   int input_fd; /* readable when there is input to take */
-  gboolean over;
   GThread *canceller;
+  struct sandhost_observer observer;
 } Watch;
+
+/* With the lock of the call, until watch_leave. */
+static gboolean watch_enter(Watch *watch) {
+  g_mutex_lock(&watch->call->lock);
+  if (is_late(watch->call)) {
+    g_mutex_unlock(&watch->call->lock);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static void watch_leave(Watch *watch) {
+  g_mutex_unlock(&watch->call->lock);
+}
 
 static gpointer cancel_later(gpointer data) {
   Watch *watch = data;
-  g_usleep((gulong)(watch->options->cancel_after / 1000));
+  g_usleep((gulong)(watch->options.cancel_after / 1000));
   call_cancel(watch->call);
   return NULL;
 }
 
 static void on_started(void *user, uint64_t execution) {
   Watch *watch = user;
+  if (!watch_enter(watch)) {
+    return;
+  }
   watch->ran->starts++;
-  watch->ran->late = watch->ran->late || watch->over;
-  if (watch->options->cancel_after && !watch->canceller) {
+  if (watch->options.cancel_after && !watch->canceller) {
     watch->canceller = g_thread_new("cancel", cancel_later, watch);
   }
-  if (watch->options->on_started) {
-    watch->options->on_started(watch->options->user, execution);
+  watch_leave(watch);
+  if (watch->options.on_started) {
+    watch->options.on_started(watch->options.user, execution);
   }
 }
 
 static int32_t on_output(void *user, uint32_t stream, const void *data, size_t length) {
   Watch *watch = user;
-  watch->ran->late = watch->ran->late || watch->over;
+  if (!watch_enter(watch)) {
+    return SANDHOST_CANCELLED;
+  }
   g_string_append_len(stream == SANDHOST_STDERR ? watch->ran->err : watch->ran->out, data,
                       (gssize)length);
   watch->seen += length;
-  if (watch->options->on_output) {
-    watch->options->on_output(watch->options->user, data, length);
+  gboolean stop = watch->options.stop_after && watch->seen >= watch->options.stop_after;
+  watch_leave(watch);
+  if (watch->options.on_output) {
+    watch->options.on_output(watch->options.user, data, length);
   }
-  return watch->options->stop_after && watch->seen >= watch->options->stop_after
-             ? SANDHOST_CANCELLED
-             : SANDHOST_OK;
+  return stop ? SANDHOST_CANCELLED : SANDHOST_OK;
 }
 
-static int64_t on_input(void *user, void *buffer, size_t length) {
-  Watch *watch = user;
-  gsize left = watch->options->input_length - watch->given;
+static int64_t give_input(Watch *watch, void *buffer, size_t length) {
+  gsize left = watch->options.input_length - watch->given;
   gsize take = MIN(left, length);
-  if (take == 0 && watch->options->input_stays_open) {
+  if (take == 0 && watch->options.input_stays_open) {
     eventfd_t taken;
     eventfd_read(watch->input_fd, &taken); /* nothing more will come: not readable any longer */
     return -1;
   }
-  memcpy(buffer, watch->options->input + watch->given, take);
+  memcpy(buffer, watch->options.input + watch->given, take);
   watch->given += take;
   return (int64_t)take;
+}
+
+static int64_t on_input(void *user, void *buffer, size_t length) {
+  Watch *watch = user;
+  if (!watch_enter(watch)) {
+    return 0;
+  }
+  int64_t given = give_input(watch, buffer, length);
+  watch_leave(watch);
+  return given;
 }
 
 static int32_t on_input_fd(void *user) {
@@ -327,11 +394,27 @@ void ran_clear(Ran *ran) {
   g_free(ran->lost);
 }
 
+static Watch *watch_new(Ran *ran, const RunOptions *options) {
+  Watch *watch = g_new0(Watch, 1);
+  *watch = (Watch){
+      .ran = ran,
+      .options = *options,
+      .call = call_new_kept(options->deadline ? options->deadline : 60, watch),
+      .input_fd = options->input ? eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK) : -1,
+      .observer = {.size = sizeof watch->observer,
+                   .user = watch,
+                   .started = on_started,
+                   .output = on_output,
+                   .input = options->input ? on_input : NULL,
+                   .input_fd = options->input ? on_input_fd : NULL},
+  };
+  return watch;
+}
+
 void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran *ret_ran) {
   static const RunOptions NONE;
   struct sandhost_text words[16];
   gsize count = 0;
-  struct sandhost_call call;
   options = options ? options : &NONE;
   for (; argv[count]; count++) {
     words[count] = as_text(argv[count]);
@@ -339,11 +422,7 @@ void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran 
   *ret_ran = (Ran){.out = g_string_new(NULL),
                    .err = g_string_new(NULL),
                    .result = {.size = sizeof ret_ran->result}};
-  call_init(&call, options->deadline ? options->deadline : 60);
-  Watch watch = {.ran = ret_ran,
-                 .options = options,
-                 .call = &call,
-                 .input_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Watch *watch = watch_new(ret_ran, options);
   const struct sandhost_execute request = {
       .size = sizeof request,
       .argv = words,
@@ -355,26 +434,16 @@ void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran 
       .max_output_bytes = options->max_output,
       .flags = options->input ? SANDHOST_EXECUTE_STDIN : 0,
   };
-  const struct sandhost_observer observer = {
-      .size = sizeof observer,
-      .user = &watch,
-      .started = on_started,
-      .output = on_output,
-      .input = options->input ? on_input : NULL,
-      .input_fd = options->input ? on_input_fd : NULL,
-  };
   gint64 from = suite_now();
-  ret_ran->status =
-      box->subject->table->execute(&call, box->handle, &request, &observer, &ret_ran->result);
+  ret_ran->status = box->subject->table->execute(watch->call, box->handle, &request,
+                                                 &watch->observer, &ret_ran->result);
   ret_ran->took = suite_now() - from;
-  watch.over = TRUE;
-  if (watch.canceller) {
-    g_thread_join(watch.canceller);
+  if (watch->canceller) {
+    g_thread_join(watch->canceller);
   }
-  ret_ran->message = g_strdup(call.message);
-  ret_ran->lost = g_strdup(call.lost);
-  close(watch.input_fd);
-  call_clear(&call);
+  call_end_kept(watch->call);
+  ret_ran->message = g_strdup(watch->call->message);
+  ret_ran->lost = g_strdup(watch->call->lost);
 }
 
 void run_script(Box *box, const char *script, const RunOptions *options, Ran *ret_ran) {

@@ -19,6 +19,7 @@ struct sandhost_call {
   gint64 deadline;
   int cancel; /* eventfd, or -1 */
   gint cancelled;
+  gboolean over; /* lock: what is told from here on is too late, and forgotten */
   GMutex lock;
   gint32 failed; /* first status given to fail; 0: none */
   char *message;
@@ -107,7 +108,6 @@ typedef struct {
   char *message; /* of a failure */
   char *lost;    /* SANDHOST_REPORT_LOST */
   guint starts;
-  gboolean late; /* the observer was called when it must not be */
   gint64 took;
 } Ran;
 
@@ -129,6 +129,8 @@ typedef struct {
 } RunOptions;
 
 void ran_clear(Ran *ran);
+/* How often an observer was called, or a call told something, after its execute had returned; since the program began. */
+guint late_calls(void);
 /* sh -c script. */
 void run_script(Box *box, const char *script, const RunOptions *options, Ran *ret_ran);
 void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran *ret_ran);
