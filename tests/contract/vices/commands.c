@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands.c: the vices of execute. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vice.h"
+
+/* What the host's observer hears is spoiled on its way. */
+struct spoiled {
+  const struct sandhost_observer *theirs;
+  size_t out; /* bytes of stdout so far */
+  bool stopped;
+  size_t typed;
+};
+
+static void spoil_started(void *user, uint64_t execution) {
+  const struct spoiled *spoiled = user;
+  spoiled->theirs->started(spoiled->theirs->user, execution);
+  if (has_vice("twice")) {
+    spoiled->theirs->started(spoiled->theirs->user, execution);
+  }
+}
+
+static int32_t spoil_output(void *user, uint32_t stream, const void *data, size_t length) {
+  struct spoiled *spoiled = user;
+  spoiled->out += stream == SANDHOST_STDOUT ? length : 0;
+  if (has_vice("merged")) {
+    stream = SANDHOST_STDOUT;
+  }
+  if (has_vice("choked") && stream == SANDHOST_STDERR && spoiled->out > 65536) {
+    return SANDHOST_OK;
+  }
+  if (has_vice("short") && stream == SANDHOST_STDOUT && spoiled->out > 8u << 20) {
+    return SANDHOST_OK;
+  }
+  if (has_vice("characters") && length == 1 && *(const unsigned char *)data >= 0x80) {
+    data = "?";
+  }
+  int32_t status = spoiled->theirs->output(spoiled->theirs->user, stream, data, length);
+  spoiled->stopped = spoiled->stopped || status != SANDHOST_OK;
+  return status;
+}
+
+static int64_t spoil_input(void *user, void *buffer, size_t length) {
+  struct spoiled *spoiled = user;
+  if (has_vice("keyboard") && !spoiled->theirs->input) {
+    size_t take = spoiled->typed == 0 && length > 6 ? 6 : 0;
+    memcpy(buffer, "typed\n", take);
+    spoiled->typed = 1;
+    return (int64_t)take;
+  }
+  return spoiled->theirs->input(spoiled->theirs->user, buffer, length);
+}
+
+static int32_t spoil_input_fd(void *user) {
+  const struct spoiled *spoiled = user;
+  return spoiled->theirs->input_fd ? spoiled->theirs->input_fd(spoiled->theirs->user) : -1;
+}
+
+/* ---- The request ------------------------------------------------------------------------------------------------------- */
+
+/* A request that may be changed, and what its changed parts point to. */
+struct asked {
+  struct sandhost_execute request;
+  struct sandhost_text words[3];
+  struct sandhost_pair pairs[4];
+  char *script;
+};
+
+/* sh -c script, in the place of the words. */
+static void ask_script(struct asked *asked, char *take_script) {
+  free(asked->script);
+  asked->script = take_script;
+  asked->words[0] = (struct sandhost_text){"sh", 2};
+  asked->words[1] = (struct sandhost_text){"-c", 2};
+  asked->words[2] = (struct sandhost_text){take_script, strlen(take_script)};
+  asked->request.argv = asked->words;
+  asked->request.argc = 3;
+}
+
+static void ask_before(struct asked *asked, const char *before) {
+  char *script = NULL;
+  const struct sandhost_execute *request = &asked->request;
+  if (request->argc == 3 && strcmp(request->argv[0].data, "sh") == 0 &&
+      asprintf(&script, "%s\n%s", before, request->argv[2].data) >= 0) {
+    ask_script(asked, script);
+  }
+}
+
+static void ask_unquoted(struct asked *asked) {
+  char line[4096] = "";
+  for (size_t i = 0; i < asked->request.argc; i++) {
+    size_t used = strlen(line);
+    snprintf(line + used, sizeof line - used, "%s%s", i > 0 ? " " : "",
+             asked->request.argv[i].data);
+  }
+  ask_script(asked, strdup(line));
+}
+
+static void ask_variable(struct asked *asked, const char *name, const char *value) {
+  struct sandhost_execute *request = &asked->request;
+  if (value && request->environment_count < 4) {
+    memcpy(asked->pairs, request->environment, request->environment_count * sizeof asked->pairs[0]);
+    asked->pairs[request->environment_count++] =
+        (struct sandhost_pair){{name, strlen(name)}, {value, strlen(value)}};
+    request->environment = asked->pairs;
+  }
+}
+
+static void spoil_request(struct asked *asked) {
+  struct sandhost_execute *request = &asked->request;
+  const char *first = request->argc > 0 ? request->argv[0].data : "";
+  if (has_vice("leaky")) {
+    ask_variable(asked, "SANDHOST_CONFORMANCE_LEAK", getenv("SANDHOST_CONFORMANCE_LEAK"));
+  } else if (has_vice("deaf")) {
+    request->flags &= ~SANDHOST_EXECUTE_STDIN;
+  } else if (has_vice("keyboard")) {
+    request->flags |= SANDHOST_EXECUTE_STDIN;
+  } else if (has_vice("generous")) {
+    request->max_output_bytes += request->max_output_bytes > 0 ? 1 : 0;
+  } else if (has_vice("unquoted") && request->argc > 1 && strcmp(first, "sh") != 0) {
+    ask_unquoted(asked);
+  } else if (has_vice("rooted")) {
+    request->cwd = (struct sandhost_path){"", 0};
+  } else if (has_vice("elsewhere") && request->cwd.length == 0) {
+    request->cwd = (struct sandhost_path){"/tmp", 4};
+  } else if (has_vice("strict")) {
+    ask_before(asked, "umask 0077");
+  } else if (has_vice("open-handed")) {
+    ask_before(asked, "exec 9< /dev/null");
+  } else if (has_vice("premature")) {
+    request->limit /= 2;
+  } else if (has_vice("resolver") && request->argc == 3 &&
+             strstr(request->argv[2].data, "getent")) {
+    ask_before(asked, "getent() { echo 192.0.2.1; }");
+  }
+}
+
+/* ---- The result -------------------------------------------------------------------------------------------------------- */
+
+/* What a vice makes of a good end. */
+static int32_t spoil_result(struct sandhost_call *call, const struct sandhost_execute *request,
+                            struct sandhost_result *result) {
+  bool exited = result->ended == SANDHOST_ENDED_EXIT;
+  bool limit = result->ended == SANDHOST_ENDED_LIMIT;
+  if (has_vice("signed") && exited && result->exit_code == 255) {
+    result->exit_code = -1;
+  } else if (has_vice("shell") && result->ended == SANDHOST_ENDED_SIGNAL) {
+    result->ended = SANDHOST_ENDED_EXIT;
+  } else if (has_vice("startless") && exited && result->exit_code == 127) {
+    return vice_fail(call, SANDHOST_NOT_FOUND, "no such program");
+  } else if (has_vice("uncounted")) {
+    result->stderr_bytes = 0;
+  } else if (has_vice("clogged") && limit && result->stdout_bytes > 1000000) {
+    result->ended = SANDHOST_ENDED_SIGNAL;
+  } else if (has_vice("confused") && exited && request->limit > 0 && result->exit_code == 137) {
+    result->ended = SANDHOST_ENDED_LIMIT;
+  } else if (has_vice("untimely") && limit) {
+    result->exit_code = 1;
+  }
+  return SANDHOST_OK;
+}
+
+/* What one makes of an end that was asked for. */
+static int32_t spoil_end(struct sandhost_call *call, const struct spoiled *spoiled,
+                         int32_t status) {
+  bool cancelled = vice_host->cancelled(call) != 0;
+  if (has_vice("uncancelled") && status == SANDHOST_CANCELLED && !spoiled->stopped) {
+    return SANDHOST_TIMEOUT;
+  }
+  if (has_vice("timeless") && status == SANDHOST_TIMEOUT) {
+    return SANDHOST_CANCELLED;
+  }
+  if (has_vice("unstoppable") && status == SANDHOST_CANCELLED && !cancelled) {
+    return SANDHOST_OK;
+  }
+  if (has_vice("lenient") && status == SANDHOST_INVALID) {
+    return SANDHOST_OK;
+  }
+  return status;
+}
+
+/* A process that outlives the end of its command, where the script started one by setsid. */
+static void keep_orphan(struct sandhost_call *call, const struct sandhost_sandbox *sandbox,
+                        const struct sandhost_execute *request) {
+  const char *script = request->argc == 3 ? request->argv[2].data : "";
+  const char *at = strstr(script, "setsid sleep ");
+  char line[100];
+  if (at) {
+    snprintf(line, sizeof line, "setsid sleep %ld > /dev/null 2>&1 &",
+             strtol(at + strlen("setsid sleep "), NULL, 10));
+    vice_run(call, sandbox->base, line, NULL, 0, NULL, NULL);
+  }
+}
+
+/* ---- After it ------------------------------------------------------------------------------------------------------------ */
+
+static const struct sandhost_observer *late_observer;
+
+static void *speak_late(void *argument) {
+  (void)argument;
+  usleep(50000);
+  late_observer->output(late_observer->user, SANDHOST_STDOUT, "late\n", 5);
+  return NULL;
+}
+
+static void after(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                  const struct sandhost_observer *observer) {
+  pthread_t thread;
+  bool last = __atomic_sub_fetch(&sandbox->running, 1, __ATOMIC_SEQ_CST) == 0;
+  if (has_vice("late") && pthread_create(&thread, NULL, speak_late, NULL) == 0) {
+    late_observer = observer;
+    pthread_detach(thread);
+  }
+  if (has_vice("forgetful")) {
+    vice_run(call, sandbox->base, "rm -f ./*.txt", NULL, 0, NULL, NULL);
+  }
+  if (has_vice("tidy") && last) {
+    vice_run(call, sandbox->base,
+             "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2> /dev/null | grep -q '^sh -c "
+             ".*beat' "
+             "&& test ${p##*/} != $$ && kill -9 ${p##*/}; done; true",
+             NULL, 0, NULL, NULL);
+  }
+}
+
+static int32_t do_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                          struct asked *asked, struct spoiled *spoiled,
+                          struct sandhost_result *ret_result) {
+  const struct sandhost_observer ours = {
+      .size = sizeof ours,
+      .user = spoiled,
+      .started = spoil_started,
+      .output = spoil_output,
+      .input = asked->request.flags & SANDHOST_EXECUTE_STDIN ? spoil_input : NULL,
+      .input_fd = asked->request.flags & SANDHOST_EXECUTE_STDIN ? spoil_input_fd : NULL};
+  int32_t status = vice_base->execute(call, sandbox->base, &asked->request, &ours, ret_result);
+  if (status == SANDHOST_OK) {
+    status = spoil_result(call, &asked->request, ret_result);
+    if (has_vice("orphan") && ret_result->ended == SANDHOST_ENDED_LIMIT) {
+      keep_orphan(call, sandbox, &asked->request);
+    }
+  }
+  return spoil_end(call, spoiled, status);
+}
+
+static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                                const struct sandhost_execute *request,
+                                const struct sandhost_observer *observer,
+                                struct sandhost_result *ret_result) {
+  struct asked asked = {.request = *request};
+  struct spoiled spoiled = {.theirs = observer};
+  int32_t status = vice_look(call, sandbox);
+  if (status != SANDHOST_OK) {
+    return status;
+  }
+  if (has_vice("small") && request->argc == 3 && request->argv[2].length > 131072) {
+    return vice_fail(call, SANDHOST_LIMIT, "the command is too long");
+  }
+  spoil_request(&asked);
+  __atomic_add_fetch(&sandbox->running, 1, __ATOMIC_SEQ_CST);
+  if (has_vice("serial")) {
+    pthread_mutex_lock(&sandbox->one_at_a_time);
+  }
+  status = do_execute(call, sandbox, &asked, &spoiled, ret_result);
+  if (has_vice("serial")) {
+    pthread_mutex_unlock(&sandbox->one_at_a_time);
+  }
+  after(call, sandbox, observer);
+  free(asked.script);
+  return status;
+}
+
+static int32_t commands_signal(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                               uint64_t execution, int32_t number) {
+  int32_t status = vice_look(call, sandbox);
+  return status == SANDHOST_OK ? vice_base->signal(call, sandbox->base, execution, number) : status;
+}
+
+void vice_commands(struct sandhost_provider *table) {
+  table->execute = commands_execute;
+  table->signal = vice_base->signal ? commands_signal : NULL;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extras.c: what the other provider has not: snapshots, sweep, a network that is switched; and its probe. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vice.h"
+
+static struct sandhost_text text_of(const char *string) {
+  return (struct sandhost_text){string, strlen(string)};
+}
+
+static bool same(struct sandhost_text text, const char *string) {
+  return text.length == strlen(string) && memcmp(text.data, string, text.length) == 0;
+}
+
+/* ---- Snapshots: a tar file in memory -------------------------------------------------------------------------------- */
+
+struct kept {
+  char id[32];
+  char *tar;
+  size_t length;
+  struct kept *next;
+};
+static struct kept *snapshots; /* vice_lock */
+
+static int32_t extras_snapshot(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
+  static int number;
+  int32_t status = vice_look(call, sandbox);
+  struct kept *kept = calloc(1, sizeof *kept);
+  if (status == SANDHOST_OK) {
+    status = vice_run(call, sandbox->base, "tar -cf - .", NULL, 0, &kept->tar, &kept->length);
+  }
+  if (status != SANDHOST_OK) {
+    free(kept->tar);
+    free(kept);
+    return status;
+  }
+  pthread_mutex_lock(&vice_lock);
+  snprintf(kept->id, sizeof kept->id, "snapshot-%d", ++number);
+  kept->next = snapshots;
+  snapshots = kept;
+  pthread_mutex_unlock(&vice_lock);
+  vice_host->report(call, SANDHOST_REPORT_SNAPSHOT, text_of(kept->id));
+  return SANDHOST_OK;
+}
+
+static int32_t extras_delete_snapshot(struct sandhost_call *call,
+                                      struct sandhost_instance *instance, struct sandhost_text id) {
+  (void)call;
+  (void)instance;
+  pthread_mutex_lock(&vice_lock);
+  struct kept **at = &snapshots;
+  while (*at && !same(id, (*at)->id)) {
+    at = &(*at)->next;
+  }
+  struct kept *kept = *at;
+  if (kept) {
+    *at = kept->next;
+    free(kept->tar);
+    free(kept);
+  }
+  pthread_mutex_unlock(&vice_lock);
+  return SANDHOST_OK;
+}
+
+int32_t vice_restore(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                     struct sandhost_text snapshot) {
+  if (snapshot.length == 0 || has_vice("blank")) {
+    return SANDHOST_OK;
+  }
+  const struct kept *kept = snapshots;
+  while (kept && !same(snapshot, kept->id)) {
+    kept = kept->next;
+  }
+  return kept ? vice_run(call, sandbox->base, "tar -xpf -", kept->tar, kept->length, NULL, NULL)
+              : vice_fail(call, SANDHOST_NOT_FOUND, "no such snapshot");
+}
+
+/* ---- Sweep ----------------------------------------------------------------------------------------------------------------- */
+
+static bool is_kept(const struct sandhost_sweep *request, const char *ref) {
+  bool found = false;
+  for (size_t i = 0; i < request->keep_count && !has_vice("greedy"); i++) {
+    found = found || same(request->keep[i], ref);
+  }
+  return found;
+}
+
+static int32_t extras_sweep(struct sandhost_call *call, struct sandhost_instance *instance,
+                            const struct sandhost_sweep *request,
+                            const struct sandhost_orphan_sink *sink) {
+  (void)instance;
+  int32_t status = SANDHOST_OK;
+  pthread_mutex_lock(&vice_lock);
+  for (struct sandhost_sandbox *at = vice_all; at && status == SANDHOST_OK; at = at->next) {
+    struct sandhost_orphan orphan = {.size = sizeof orphan, .ref = text_of(at->ref), .age = -1};
+    if (at->ended || is_kept(request, at->ref) ||
+        (request->run_id.length > 0 && !same(request->run_id, at->run_id))) {
+      continue;
+    }
+    orphan.run_id = text_of(at->run_id);
+    if (!request->dry_run) {
+      at->ended = true;
+      orphan.removed = vice_base->terminate(call, at->base) == SANDHOST_OK ? 1 : 0;
+    }
+    status = sink->orphan(sink->user, &orphan) == SANDHOST_OK ? SANDHOST_OK : SANDHOST_CANCELLED;
+  }
+  pthread_mutex_unlock(&vice_lock);
+  return status;
+}
+
+/* ---- The network ----------------------------------------------------------------------------------------------------------- */
+
+/* Two sandboxes, of which one has the network, in the place of one that is switched. Files stay where they were, which
+ * nobody asks about here. */
+static int32_t extras_set_network(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                                  const struct sandhost_network *network) {
+  char key[200];
+  int32_t status = vice_look(call, sandbox);
+  if (status != SANDHOST_OK || network->mode == sandbox->mode || has_vice("stuck")) {
+    return status;
+  }
+  snprintf(key, sizeof key, "%s-spare", sandbox->key);
+  const struct sandhost_create request = {
+      .size = sizeof request,
+      .key = text_of(key),
+      .run_id = text_of(sandbox->run_id),
+      .working_dir = {sandbox->working_dir, strlen(sandbox->working_dir)},
+      .network = network};
+  if (!sandbox->spare) {
+    status = vice_make(call, &request, network->mode, &sandbox->spare);
+  }
+  if (status == SANDHOST_OK) {
+    struct sandhost_sandbox *other = sandbox->spare;
+    sandbox->spare = sandbox->base;
+    sandbox->base = other;
+    sandbox->mode = network->mode;
+  }
+  return status;
+}
+
+static int32_t extras_probe(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                            const struct sandhost_probe *request, uint32_t *ret_verdict) {
+  int32_t status = vice_look(call, sandbox);
+  if (status == SANDHOST_OK) {
+    status = vice_base->probe(call, sandbox->base, request, ret_verdict);
+  }
+  if (status == SANDHOST_OK && has_vice("hopeful")) {
+    *ret_verdict = SANDHOST_PROBE_REACHED;
+  }
+  if (status == SANDHOST_OK && has_vice("hopeless")) {
+    *ret_verdict = SANDHOST_PROBE_BLOCKED;
+  }
+  return status;
+}
+
+void vice_extras(struct sandhost_provider *table) {
+  table->snapshot = extras_snapshot;
+  table->delete_snapshot = extras_delete_snapshot;
+  table->sweep = extras_sweep;
+  table->set_network_policy = extras_set_network;
+  table->probe = vice_base->probe ? extras_probe : NULL;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* life.c: making and ending sandboxes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vice.h"
+
+static int32_t life_open(struct sandhost_call *call, const struct sandhost_open *request,
+                         struct sandhost_instance **ret_instance) {
+  int32_t status = vice_base->open(call, request, ret_instance);
+  vice_base_instance = *ret_instance;
+  return status;
+}
+
+static char *copy_of(struct sandhost_text text) {
+  return strndup(text.length > 0 ? text.data : "", text.length);
+}
+
+int32_t vice_make(struct sandhost_call *call, const struct sandhost_create *request, uint32_t mode,
+                  struct sandhost_sandbox **ret_base) {
+  struct sandhost_create ours = *request;
+  struct sandhost_network network = *request->network;
+  network.mode = has_vice("open")     ? SANDHOST_NETWORK_ALLOW
+                 : has_vice("closed") ? SANDHOST_NETWORK_DENY
+                                      : mode;
+  ours.network = &network;
+  ours.snapshot = (struct sandhost_text){"", 0};
+  return vice_base->create(call, vice_base_instance, &ours, ret_base);
+}
+
+/* How many there are that have not ended. */
+static int alive(void) {
+  int count = 0;
+  pthread_mutex_lock(&vice_lock);
+  for (const struct sandhost_sandbox *at = vice_all; at; at = at->next) {
+    count += at->ended ? 0 : 1;
+  }
+  pthread_mutex_unlock(&vice_lock);
+  return count;
+}
+
+static int32_t life_create(struct sandhost_call *call, struct sandhost_instance *instance,
+                           const struct sandhost_create *request,
+                           struct sandhost_sandbox **ret_sandbox) {
+  (void)instance;
+  int others = alive();
+  struct sandhost_sandbox *base = NULL;
+  if (has_vice("few") && others >= 3) {
+    return vice_fail(call, SANDHOST_LIMIT, "three sandboxes are enough");
+  }
+  if (has_vice("eager") && vice_host->cancelled(call)) {
+    return vice_fail(call, SANDHOST_INTERNAL, "cancelled");
+  }
+  int32_t status = vice_make(call, request, request->network->mode, &base);
+  if (status != SANDHOST_OK) {
+    return status;
+  }
+  struct sandhost_sandbox *sandbox = calloc(1, sizeof *sandbox);
+  sandbox->base = base;
+  sandbox->mode = request->network->mode;
+  sandbox->key = copy_of(request->key);
+  sandbox->run_id = copy_of(request->run_id);
+  sandbox->working_dir = strndup(request->working_dir.data, request->working_dir.length);
+  pthread_mutex_init(&sandbox->one_at_a_time, NULL);
+  /* Its name is the key: the host's, so it can be found again. */
+  sandbox->ref = copy_of(request->key);
+  if (!has_vice("unnamed")) {
+    vice_host->report(call, SANDHOST_REPORT_REF,
+                      (struct sandhost_text){sandbox->ref, strlen(sandbox->ref)});
+  }
+  pthread_mutex_lock(&vice_lock);
+  sandbox->next = vice_all;
+  vice_all = sandbox;
+  pthread_mutex_unlock(&vice_lock);
+  *ret_sandbox = sandbox;
+  if (has_vice("shared") && others > 0) {
+    vice_run(call, base, "echo theirs > theirs", NULL, 0, NULL, NULL);
+  }
+  return vice_restore(call, sandbox, request->snapshot);
+}
+
+static int32_t life_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
+  if (has_vice("once") && sandbox->terminations++ > 0) {
+    return vice_fail(call, SANDHOST_NOT_FOUND, "it is gone");
+  }
+  if (has_vice("obedient") && vice_host->cancelled(call)) {
+    return vice_fail(call, SANDHOST_CANCELLED, "cancelled");
+  }
+  if (has_vice("undead")) {
+    return SANDHOST_OK;
+  }
+  sandbox->ended = true;
+  if (has_vice("survivors")) {
+    return SANDHOST_OK;
+  }
+  int32_t status = sandbox->spare ? vice_base->terminate(call, sandbox->spare) : SANDHOST_OK;
+  int32_t second = vice_base->terminate(call, sandbox->base);
+  return status == SANDHOST_OK ? second : status;
+}
+
+static void life_release(struct sandhost_sandbox *sandbox) {
+  pthread_mutex_lock(&vice_lock);
+  struct sandhost_sandbox **at = &vice_all;
+  while (*at != sandbox) {
+    at = &(*at)->next;
+  }
+  *at = sandbox->next;
+  pthread_mutex_unlock(&vice_lock);
+  if (!has_vice("survivors")) {
+    if (sandbox->spare) {
+      vice_base->release(sandbox->spare);
+    }
+    vice_base->release(sandbox->base);
+  }
+  pthread_mutex_destroy(&sandbox->one_at_a_time);
+  free(sandbox->key);
+  free(sandbox->run_id);
+  free(sandbox->working_dir);
+  free(sandbox->ref);
+  free(sandbox);
+}
+
+void vice_life(struct sandhost_provider *table) {
+  table->open = life_open;
+  table->create = life_create;
+  table->terminate = life_terminate;
+  table->release = life_release;
+  table->attach = NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vice.h: a provider that keeps the whole contract, around another one, and breaks one clause of it where it is told to.
+ *
+ * VICE_BASE names the file of the provider around which it is; VICE the vice (none: it is without fault). What the other
+ * provider has not (snapshots, sweep, a network that can be switched) is here, so that the vices can spoil it. Each vice
+ * is a few lines behind has_vice("NAME"); tests/contract/suite-fails.sh has the list, and which check finds which.
+ */
+#ifndef SANDHOST_CONTRACT_VICE_H
+#define SANDHOST_CONTRACT_VICE_H
+
+#include <pthread.h>
+#include <sandhost/provider.h>
+#include <stdbool.h>
+
+extern const struct sandhost_host *vice_host;        /* the suite's */
+extern const struct sandhost_provider *vice_base;    /* the other provider */
+extern struct sandhost_instance *vice_base_instance; /* a suite opens one */
+
+bool has_vice(const char *name);
+
+struct sandhost_sandbox {
+  struct sandhost_sandbox *base;  /* of the other provider, as is spare */
+  struct sandhost_sandbox *spare; /* the same with the other network, once it was switched; NULL */
+  uint32_t mode;                  /* base's network */
+  char *key, *run_id, *working_dir, *ref;
+  bool ended;    /* terminated or swept */
+  bool uploaded; /* something was */
+  int terminations;
+  int running; /* commands; atomic */
+  pthread_mutex_t one_at_a_time;
+  struct sandhost_sandbox *next; /* of all that are not released */
+};
+
+/* fail(status, message). */
+int32_t vice_fail(struct sandhost_call *call, int32_t status, const char *message);
+/* SANDHOST_LOST, with a reason, where it has ended. */
+int32_t vice_look(struct sandhost_call *call, const struct sandhost_sandbox *sandbox);
+
+/* sh -c script in the other provider's sandbox; its stdin is input, its stdout is appended to *output (malloc); both may be
+ * NULL. The status, or SANDHOST_INTERNAL where it does not exit with 0. */
+int32_t vice_run(struct sandhost_call *call, struct sandhost_sandbox *base, const char *script,
+                 const char *input, size_t input_length, char **output, size_t *output_length);
+
+/* The operations, by file. */
+void vice_life(struct sandhost_provider *table);
+void vice_commands(struct sandhost_provider *table);
+void vice_files(struct sandhost_provider *table);
+void vice_extras(struct sandhost_provider *table);
+/* A sandbox of the snapshot's files; empty: none. */
+int32_t vice_restore(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                     struct sandhost_text snapshot);
+/* create of the other provider with the network. */
+int32_t vice_make(struct sandhost_call *call, const struct sandhost_create *request, uint32_t mode,
+                  struct sandhost_sandbox **ret_base);
+/* All that are not released; hold the lock. */
+extern pthread_mutex_t vice_lock;
+extern struct sandhost_sandbox *vice_all;
+
+#endif
