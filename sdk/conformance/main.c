@@ -230,6 +230,16 @@ static void run_one(const Subject *subject, const Check *check, Verdict *verdict
   }
 }
 
+/* One line that commands no terminal, whatever a provider or a command gave. Owned. */
+static char *shown(const char *text) {
+  char beyond[131] = "\"\\"; /* these and what is no ASCII stay as they are */
+  for (gsize i = 2; i < sizeof beyond - 1; i++) {
+    beyond[i] = (char)(0x80 + i - 2);
+  }
+  g_autofree char *valid = g_utf8_make_valid(text, -1);
+  return g_strescape(valid, beyond);
+}
+
 static void run_group(Subject *subject, const Check *checks, const char *only, Tally *tally) {
   for (; checks->name; checks++) {
     Verdict verdict = {0};
@@ -238,7 +248,8 @@ static void run_group(Subject *subject, const Check *checks, const char *only, T
     }
     run_one(subject, checks, &verdict);
     if (verdict.wrong) {
-      printf("FAILED  %s\n        found: %s\n        asked: %s\n", checks->name, verdict.wrong,
+      g_autofree char *found = shown(verdict.wrong);
+      printf("FAILED  %s\n        found: %s\n        asked: %s\n", checks->name, found,
              checks->rule);
       tally->failed++;
     } else if (verdict.untried) {

@@ -112,25 +112,29 @@ static int32_t extras_sweep(struct sandhost_call *call, struct sandhost_instance
 
 /* ---- The network ----------------------------------------------------------------------------------------------------------- */
 
-/* Two sandboxes, of which one has the network, in the place of one that is switched. Files stay where they were, which
- * nobody asks about here. */
-static int32_t extras_set_network(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                                  const struct sandhost_network *network) {
+int32_t vice_spare(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
   char key[200];
-  int32_t status = vice_look(call, sandbox);
-  if (status != SANDHOST_OK || network->mode == sandbox->mode || has_vice("stuck")) {
-    return status;
-  }
+  const struct sandhost_network network = {.size = sizeof network,
+                                           .mode = sandbox->mode == SANDHOST_NETWORK_DENY
+                                                       ? SANDHOST_NETWORK_ALLOW
+                                                       : SANDHOST_NETWORK_DENY};
   snprintf(key, sizeof key, "%s-spare", sandbox->key);
   const struct sandhost_create request = {
       .size = sizeof request,
       .key = text_of(key),
       .run_id = text_of(sandbox->run_id),
       .working_dir = {sandbox->working_dir, strlen(sandbox->working_dir)},
-      .network = network};
-  if (!sandbox->spare) {
-    status = vice_make(call, &request, network->mode, &sandbox->spare);
+      .network = &network};
+  return sandbox->spare ? SANDHOST_OK : vice_make(call, &request, network.mode, &sandbox->spare);
+}
+
+static int32_t extras_set_network(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                                  const struct sandhost_network *network) {
+  int32_t status = vice_look(call, sandbox);
+  if (status != SANDHOST_OK || network->mode == sandbox->mode || has_vice("stuck")) {
+    return status;
   }
+  status = vice_spare(call, sandbox);
   if (status == SANDHOST_OK) {
     struct sandhost_sandbox *other = sandbox->spare;
     sandbox->spare = sandbox->base;

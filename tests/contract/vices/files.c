@@ -24,20 +24,6 @@ static bool is_text(struct sandhost_path path) {
   return !memchr(path.data, 0xff, path.length);
 }
 
-static int32_t files_read(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                          struct sandhost_path path, const struct sandhost_sink *sink) {
-  struct cut cut = {sink, has_vice("first-part") ? 1u << 20 : SIZE_MAX};
-  const struct sandhost_sink ours = {.size = sizeof ours, .user = &cut, .write = cut_write};
-  int32_t status = vice_look(call, sandbox);
-  if (status == SANDHOST_OK && has_vice("text-names") && !is_text(path)) {
-    return vice_fail(call, SANDHOST_INVALID, "the name is no text");
-  }
-  if (status == SANDHOST_OK) {
-    status = vice_base->read_file(call, sandbox->base, path, &ours);
-  }
-  return has_vice("vague") && status == SANDHOST_NOT_FOUND ? SANDHOST_INVALID : status;
-}
-
 /* A path without the blanks at its end. */
 static struct sandhost_path trimmed(struct sandhost_path path, char *room, size_t size) {
   size_t length = path.length;
@@ -46,6 +32,24 @@ static struct sandhost_path trimmed(struct sandhost_path path, char *room, size_
   }
   snprintf(room, size, "%.*s", (int)length, path.data);
   return (struct sandhost_path){room, length};
+}
+
+static int32_t files_read(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                          struct sandhost_path path, const struct sandhost_sink *sink) {
+  char room[4096];
+  struct cut cut = {sink, has_vice("first-part") ? 1u << 20 : SIZE_MAX};
+  const struct sandhost_sink ours = {.size = sizeof ours, .user = &cut, .write = cut_write};
+  int32_t status = vice_look(call, sandbox);
+  if (status == SANDHOST_OK && has_vice("text-names") && !is_text(path)) {
+    return vice_fail(call, SANDHOST_INVALID, "the name is no text");
+  }
+  if (has_vice("trimming")) {
+    path = trimmed(path, room, sizeof room);
+  }
+  if (status == SANDHOST_OK) {
+    status = vice_base->read_file(call, sandbox->base, path, &ours);
+  }
+  return has_vice("vague") && status == SANDHOST_NOT_FOUND ? SANDHOST_INVALID : status;
 }
 
 /* Makes the path hold x by a command, which follows links and knows no bounds. */

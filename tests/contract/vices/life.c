@@ -29,9 +29,11 @@ int32_t vice_make(struct sandhost_call *call, const struct sandhost_create *requ
   return vice_base->create(call, vice_base_instance, &ours, ret_base);
 }
 
-/* How many there are that have not ended. */
+static int being_made; /* atomic */
+
+/* How many there are that have not ended, or will be. */
 static int alive(void) {
-  int count = 0;
+  int count = __atomic_load_n(&being_made, __ATOMIC_SEQ_CST);
   pthread_mutex_lock(&vice_lock);
   for (const struct sandhost_sandbox *at = vice_all; at; at = at->next) {
     count += at->ended ? 0 : 1;
@@ -52,7 +54,9 @@ static int32_t life_create(struct sandhost_call *call, struct sandhost_instance 
   if (has_vice("eager") && vice_host->cancelled(call)) {
     return vice_fail(call, SANDHOST_INTERNAL, "cancelled");
   }
+  __atomic_add_fetch(&being_made, 1, __ATOMIC_SEQ_CST);
   int32_t status = vice_make(call, request, request->network->mode, &base);
+  __atomic_sub_fetch(&being_made, 1, __ATOMIC_SEQ_CST);
   if (status != SANDHOST_OK) {
     return status;
   }

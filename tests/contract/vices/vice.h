@@ -53,6 +53,9 @@ int32_t vice_restore(struct sandhost_call *call, struct sandhost_sandbox *sandbo
 /* create of the other provider with the network. */
 int32_t vice_make(struct sandhost_call *call, const struct sandhost_create *request, uint32_t mode,
                   struct sandhost_sandbox **ret_base);
+/* Makes sure of the spare one. Two sandboxes, of which one has the network, stand in the place of one that is switched; files
+ * stay where they were, which nobody asks about here. */
+int32_t vice_spare(struct sandhost_call *call, struct sandhost_sandbox *sandbox);
 /* All that are not released; hold the lock. */
 extern pthread_mutex_t vice_lock;
 extern struct sandhost_sandbox *vice_all;
