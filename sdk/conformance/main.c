@@ -232,12 +232,21 @@ static void run_one(const Subject *subject, const Check *check, Verdict *verdict
 
 /* One line that commands no terminal, whatever a provider or a command gave. Owned. */
 static char *shown(const char *text) {
-  char beyond[131] = "\"\\"; /* these and what is no ASCII stay as they are */
-  for (gsize i = 2; i < sizeof beyond - 1; i++) {
-    beyond[i] = (char)(0x80 + i - 2);
-  }
   g_autofree char *valid = g_utf8_make_valid(text, -1);
-  return g_strescape(valid, beyond);
+  GString *line = g_string_new(NULL);
+  for (const char *at = valid; *at; at = g_utf8_next_char(at)) {
+    gunichar c = g_utf8_get_char(at);
+    GUnicodeType type = g_unichar_type(c);
+    if (c == '\n') {
+      g_string_append(line, "\\n");
+    } else if (type == G_UNICODE_CONTROL || type == G_UNICODE_FORMAT ||
+               type == G_UNICODE_LINE_SEPARATOR || type == G_UNICODE_PARAGRAPH_SEPARATOR) {
+      g_string_append_printf(line, "\\u%04x", c);
+    } else {
+      g_string_append_unichar(line, c);
+    }
+  }
+  return g_string_free(line, FALSE);
 }
 
 static void run_group(Subject *subject, const Check *checks, const char *only, Tally *tally) {

@@ -174,11 +174,13 @@ static int32_t host_wait(const struct sandhost_call *call, int32_t fd, int32_t e
   }
 }
 
+#define MAX_MESSAGE 4096u /* what is longer is cut, as provider.h says */
+
 static int32_t host_fail(struct sandhost_call *call, int32_t status, struct sandhost_text message) {
   g_mutex_lock(&call->lock);
   if (!is_late(call) && call->fails++ == 0) {
     call->failed = status;
-    call->message = g_strndup(message.data ? message.data : "", message.length);
+    call->message = g_strndup(message.data ? message.data : "", MIN(message.length, MAX_MESSAGE));
   }
   g_mutex_unlock(&call->lock);
   return status;

@@ -42,11 +42,25 @@ static int alive(void) {
   return count;
 }
 
-static int32_t life_create(struct sandhost_call *call, struct sandhost_instance *instance,
-                           const struct sandhost_create *request,
-                           struct sandhost_sandbox **ret_sandbox) {
-  (void)instance;
-  int others = alive();
+static struct sandhost_sandbox *sandbox_new(const struct sandhost_create *request,
+                                            struct sandhost_sandbox *base) {
+  struct sandhost_sandbox *sandbox = calloc(1, sizeof *sandbox);
+  sandbox->base = base;
+  sandbox->mode = request->network->mode;
+  sandbox->key = copy_of(request->key);
+  sandbox->run_id = copy_of(request->run_id);
+  sandbox->working_dir = strndup(request->working_dir.data, request->working_dir.length);
+  sandbox->ref = copy_of(request->key); /* the host's, so it can be found again */
+  pthread_mutex_init(&sandbox->one_at_a_time, NULL);
+  pthread_mutex_lock(&vice_lock);
+  sandbox->next = vice_all;
+  vice_all = sandbox;
+  pthread_mutex_unlock(&vice_lock);
+  return sandbox;
+}
+
+static int32_t create_beside(struct sandhost_call *call, const struct sandhost_create *request,
+                             int others, struct sandhost_sandbox **ret_sandbox) {
   struct sandhost_sandbox *base = NULL;
   if (has_vice("few") && others >= 3) {
     return vice_fail(call, SANDHOST_LIMIT, "three sandboxes are enough");
@@ -54,34 +68,29 @@ static int32_t life_create(struct sandhost_call *call, struct sandhost_instance 
   if (has_vice("eager") && vice_host->cancelled(call)) {
     return vice_fail(call, SANDHOST_INTERNAL, "cancelled");
   }
-  __atomic_add_fetch(&being_made, 1, __ATOMIC_SEQ_CST);
   int32_t status = vice_make(call, request, request->network->mode, &base);
-  __atomic_sub_fetch(&being_made, 1, __ATOMIC_SEQ_CST);
   if (status != SANDHOST_OK) {
     return status;
   }
-  struct sandhost_sandbox *sandbox = calloc(1, sizeof *sandbox);
-  sandbox->base = base;
-  sandbox->mode = request->network->mode;
-  sandbox->key = copy_of(request->key);
-  sandbox->run_id = copy_of(request->run_id);
-  sandbox->working_dir = strndup(request->working_dir.data, request->working_dir.length);
-  pthread_mutex_init(&sandbox->one_at_a_time, NULL);
-  /* Its name is the key: the host's, so it can be found again. */
-  sandbox->ref = copy_of(request->key);
+  *ret_sandbox = sandbox_new(request, base);
   if (!has_vice("unnamed")) {
-    vice_host->report(call, SANDHOST_REPORT_REF,
-                      (struct sandhost_text){sandbox->ref, strlen(sandbox->ref)});
+    const char *ref = (*ret_sandbox)->ref;
+    vice_host->report(call, SANDHOST_REPORT_REF, (struct sandhost_text){ref, strlen(ref)});
   }
-  pthread_mutex_lock(&vice_lock);
-  sandbox->next = vice_all;
-  vice_all = sandbox;
-  pthread_mutex_unlock(&vice_lock);
-  *ret_sandbox = sandbox;
   if (has_vice("shared") && others > 0) {
     vice_run(call, base, "echo theirs > theirs", NULL, 0, NULL, NULL);
   }
-  return vice_restore(call, sandbox, request->snapshot);
+  return vice_restore(call, *ret_sandbox, request->snapshot);
+}
+
+static int32_t life_create(struct sandhost_call *call, struct sandhost_instance *instance,
+                           const struct sandhost_create *request,
+                           struct sandhost_sandbox **ret_sandbox) {
+  (void)instance;
+  __atomic_add_fetch(&being_made, 1, __ATOMIC_SEQ_CST);
+  int32_t status = create_beside(call, request, alive() - 1, ret_sandbox);
+  __atomic_sub_fetch(&being_made, 1, __ATOMIC_SEQ_CST);
+  return status;
 }
 
 static int32_t life_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
