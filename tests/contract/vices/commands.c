@@ -103,7 +103,9 @@ static void ask_unquoted(struct asked *asked) {
 static void ask_variable(struct asked *asked, const char *name, const char *value) {
   struct sandhost_execute *request = &asked->request;
   if (value && request->environment_count < 4) {
-    memcpy(asked->pairs, request->environment, request->environment_count * sizeof asked->pairs[0]);
+    for (size_t i = 0; i < request->environment_count; i++) {
+      asked->pairs[i] = request->environment[i];
+    }
     asked->pairs[request->environment_count++] =
         (struct sandhost_pair){{name, strlen(name)}, {value, strlen(value)}};
     request->environment = asked->pairs;
