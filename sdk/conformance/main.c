@@ -120,13 +120,13 @@ static const struct sandhost_provider *load(const char *file, struct sandhost_pr
   ProviderEntry entry = door_entry(module, &reason);
   if (entry) {
     reason = door_ask(entry, &SUITE_HOST, ret_table);
-  }
-  if (!reason) {
-    reason = file_name_fault(path, ret_table);
+    reason = reason ? reason : file_name_fault(path, ret_table);
   }
   alarm(0);
-  return reason ? refuse(file, reason)
-                : ret_table; // cppcheck-suppress resourceLeak ; never unloaded
+  if (!entry || reason) {
+    return refuse(file, reason);
+  }
+  return ret_table; // cppcheck-suppress resourceLeak ; never unloaded
 }
 
 static gboolean give_value(const struct sandhost_option *option, const char *text,
