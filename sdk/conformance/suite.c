@@ -126,11 +126,12 @@ void call_cancel(struct sandhost_call *call) {
   eventfd_write(call->cancel, 1);
 }
 
-/* Its descriptor and its lock stay as well: few commands are run. */
 static void call_end_kept(struct sandhost_call *call) {
   call_cancel(call);
   g_mutex_lock(&call->lock);
   call->over = TRUE;
+  close(call->cancel);
+  call->cancel = -1;
   g_mutex_unlock(&call->lock);
 }
 
@@ -157,6 +158,9 @@ static int32_t host_cancel_fd(const struct sandhost_call *call) {
 
 static int32_t host_wait(const struct sandhost_call *call, int32_t fd, int32_t events,
                          int64_t duration) {
+  if (call->over) {
+    return SANDHOST_CANCELLED;
+  }
   gint64 until = duration < 0 || duration > call->deadline - suite_now() ? call->deadline
                                                                          : suite_now() + duration;
   for (;;) {
@@ -444,6 +448,10 @@ void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran 
     g_thread_join(watch->canceller);
   }
   call_end_kept(watch->call);
+  if (watch->input_fd >= 0) {
+    close(watch->input_fd);
+    watch->input_fd = -1;
+  }
   ret_ran->message = g_strdup(watch->call->message);
   ret_ran->lost = g_strdup(watch->call->lost);
 }

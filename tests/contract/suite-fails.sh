@@ -78,6 +78,11 @@ backwards|download: files|member 0 is 'a'|
 plain-folders|changes: listing|changes listed '* 1 hashed' instead of '*/x 1 hashed?repo/ 0'|
 stale|changes: after upload|changes listed '' instead of 'b 3 hashed'|
 greedy|sweep: keeps|a dry run listed 2 sandboxes, not just the one that is not kept|
+hoarding|process: sandboxes leave no descriptor|* more descriptors are open after 4 more sandboxes|
+spending|process: commands leave no descriptor|* more descriptors are open after 4 more commands|process: sandboxes leave no descriptor
+inheritable|process: closed on exec|1 descriptors are not closed when another program is begun|
+handing|process: nothing inherited|*/fd/200 *|
+changing|process: left as it was|the umask was changed*|
 blank|snapshot: files|* stderr: cat: a/link: No such file or directory*|
 VICES
 

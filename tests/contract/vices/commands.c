@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands.c: the vices of execute. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,10 @@ static void spoil_request(struct asked *asked) {
     ask_before(asked, "umask 0077");
   } else if (has_vice("open-handed")) {
     ask_before(asked, "exec 9< /dev/null");
+  } else if (has_vice("handing") && request->argc == 3 &&
+             strstr(request->argv[2].data, "/fd/200")) {
+    ask_before(asked, "exec 200< /dev/null");
+    asked->words[0] = (struct sandhost_text){"bash", 4}; /* which knows such numbers */
   } else if (has_vice("premature")) {
     request->limit /= 2;
   } else if (has_vice("resolver") && request->argc == 3 &&
@@ -142,6 +147,17 @@ static void spoil_request(struct asked *asked) {
 }
 
 /* ---- The result -------------------------------------------------------------------------------------------------------- */
+
+/* What one leaves in the process. */
+static void spoil_process(void) {
+  static int once;
+  if (has_vice("spending")) {
+    vice_open(O_CLOEXEC);
+  }
+  if (has_vice("inheritable") && __atomic_fetch_add(&once, 1, __ATOMIC_SEQ_CST) == 0) {
+    vice_open(0);
+  }
+}
 
 /* What a vice makes of a good end. */
 static int32_t spoil_result(struct sandhost_call *call, const struct sandhost_execute *request,
@@ -276,6 +292,7 @@ static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sand
   if (has_vice("small") && request->argc == 3 && request->argv[2].length > 131072) {
     return vice_fail(call, SANDHOST_LIMIT, "the command is too long");
   }
+  spoil_process();
   spoil_request(&asked);
   __atomic_add_fetch(&sandbox->running, 1, __ATOMIC_SEQ_CST);
   if (has_vice("serial")) {

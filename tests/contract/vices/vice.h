@@ -42,6 +42,9 @@ int32_t vice_look(struct sandhost_call *call, const struct sandhost_sandbox *san
 int32_t vice_run(struct sandhost_call *call, struct sandhost_sandbox *base, const char *script,
                  const char *input, size_t input_length, char **output, size_t *output_length);
 
+/* Opens a file and forgets it; flags: O_CLOEXEC or none. */
+void vice_open(int flags);
+
 /* The operations, by file. */
 void vice_life(struct sandhost_provider *table);
 void vice_commands(struct sandhost_provider *table);
