@@ -32,7 +32,7 @@ stuck|network: switched|/proc/net/route of the sandbox shows a route|
 once|terminate: twice|terminate failed with NOT_FOUND: it is gone|terminate: use after
 obedient|terminate: cancelled caller|terminate of a cancelled caller failed with CANCELLED|
 undead|terminate: use after|a terminated sandbox ran a command|
-survivors|terminate: processes|2 processes live on after terminate|
+survivors|terminate: processes|2 processes live on after terminate|process: sandboxes leave no descriptor
 signed|execute: exit codes|'exit 255' ended as 10 with -1 instead of exit 255; stderr: |
 merged|execute: streams|stdout has 11 bytes, stderr ''|execute: cannot start;execute: noisy child;execute: caps;execute: floods
 uncounted|execute: streams|counted 7 and 0 bytes|execute: caps
@@ -82,7 +82,7 @@ hoarding|process: sandboxes leave no descriptor|* more descriptors are open afte
 spending|process: commands leave no descriptor|* more descriptors are open after 4 more commands|process: sandboxes leave no descriptor
 inheritable|process: closed on exec|1 descriptors are not closed when another program is begun|
 handing|process: nothing inherited|*/fd/200 *|
-changing|process: left as it was|the umask was changed*|
+changing|process: left as it was|the umask became 0*|
 blank|snapshot: files|* stderr: cat: a/link: No such file or directory*|
 VICES
 
