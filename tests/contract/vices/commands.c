@@ -19,6 +19,9 @@ struct spoiled {
 
 static void spoil_started(void *user, uint64_t execution) {
   const struct spoiled *spoiled = user;
+  if (!spoiled->theirs->started) {
+    return;
+  }
   spoiled->theirs->started(spoiled->theirs->user, execution);
   if (has_vice("twice")) {
     spoiled->theirs->started(spoiled->theirs->user, execution);

@@ -131,6 +131,10 @@ int32_t vice_spare(struct sandhost_call *call, struct sandhost_sandbox *sandbox)
 static int32_t extras_set_network(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                                   const struct sandhost_network *network) {
   int32_t status = vice_look(call, sandbox);
+  if (status == SANDHOST_OK && vice_host->cancelled(call)) {
+    bool late = vice_host->wait(call, -1, 0, 0) == SANDHOST_TIMEOUT;
+    return vice_fail(call, late ? SANDHOST_TIMEOUT : SANDHOST_CANCELLED, "the call is over");
+  }
   if (status != SANDHOST_OK || network->mode == sandbox->mode || has_vice("stuck")) {
     return status;
   }
@@ -159,7 +163,23 @@ static int32_t extras_probe(struct sandhost_call *call, struct sandhost_sandbox 
   return status;
 }
 
+/* What the other provider declares, and that there are snapshots. */
+static void declare_snapshots(struct sandhost_provider *table) {
+  static struct sandhost_enforces all[64];
+  size_t count = 0;
+  for (size_t i = 0; i < table->enforces_count && count < 63; i++) {
+    if (table->enforces[i].setting != SANDHOST_SETTING_SNAPSHOT) {
+      all[count++] = table->enforces[i];
+    }
+  }
+  all[count++] = (struct sandhost_enforces){SANDHOST_SETTING_SNAPSHOT, SANDHOST_LEVEL_ENFORCED};
+  table->enforces = all;
+  table->enforces_count = count;
+  table->enforces_now = NULL; /* it counts the other's */
+}
+
 void vice_extras(struct sandhost_provider *table) {
+  declare_snapshots(table);
   table->snapshot = extras_snapshot;
   table->delete_snapshot = extras_delete_snapshot;
   table->sweep = extras_sweep;

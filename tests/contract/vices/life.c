@@ -61,6 +61,28 @@ static struct sandhost_sandbox *sandbox_new(const struct sandhost_create *reques
   return sandbox;
 }
 
+static void life_release(struct sandhost_sandbox *sandbox) {
+  pthread_mutex_lock(&vice_lock);
+  struct sandhost_sandbox **at = &vice_all;
+  while (*at != sandbox) {
+    at = &(*at)->next;
+  }
+  *at = sandbox->next;
+  pthread_mutex_unlock(&vice_lock);
+  if (!has_vice("survivors")) {
+    if (sandbox->spare) {
+      vice_base->release(sandbox->spare);
+    }
+    vice_base->release(sandbox->base);
+  }
+  pthread_mutex_destroy(&sandbox->one_at_a_time);
+  free(sandbox->key);
+  free(sandbox->run_id);
+  free(sandbox->working_dir);
+  free(sandbox->ref);
+  free(sandbox);
+}
+
 static int32_t create_beside(struct sandhost_call *call, const struct sandhost_create *request,
                              int others, struct sandhost_sandbox **ret_sandbox) {
   struct sandhost_sandbox *base = NULL;
@@ -82,7 +104,12 @@ static int32_t create_beside(struct sandhost_call *call, const struct sandhost_c
   if (has_vice("shared") && others > 0) {
     vice_run(call, base, "echo theirs > theirs", NULL, 0, NULL, NULL);
   }
-  return vice_restore(call, *ret_sandbox, request->snapshot);
+  status = vice_restore(call, *ret_sandbox, request->snapshot);
+  if (status != SANDHOST_OK) {
+    vice_base->terminate(call, base);
+    life_release(*ret_sandbox);
+  }
+  return status;
 }
 
 static int32_t life_create(struct sandhost_call *call, struct sandhost_instance *instance,
@@ -118,28 +145,6 @@ static int32_t life_terminate(struct sandhost_call *call, struct sandhost_sandbo
   int32_t status = sandbox->spare ? vice_base->terminate(call, sandbox->spare) : SANDHOST_OK;
   int32_t second = vice_base->terminate(call, sandbox->base);
   return status == SANDHOST_OK ? second : status;
-}
-
-static void life_release(struct sandhost_sandbox *sandbox) {
-  pthread_mutex_lock(&vice_lock);
-  struct sandhost_sandbox **at = &vice_all;
-  while (*at != sandbox) {
-    at = &(*at)->next;
-  }
-  *at = sandbox->next;
-  pthread_mutex_unlock(&vice_lock);
-  if (!has_vice("survivors")) {
-    if (sandbox->spare) {
-      vice_base->release(sandbox->spare);
-    }
-    vice_base->release(sandbox->base);
-  }
-  pthread_mutex_destroy(&sandbox->one_at_a_time);
-  free(sandbox->key);
-  free(sandbox->run_id);
-  free(sandbox->working_dir);
-  free(sandbox->ref);
-  free(sandbox);
 }
 
 void vice_life(struct sandhost_provider *table) {
