@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir DIR] [--only TEXT]
+ * main.c: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir DIR] [--only TEXT]...
  *
  * Loads a provider and proves the contract, check by check. Prints a line for each; a failed one says what was found
  * and what provider.h asks for. Exit 0: all that apply passed; 1: some failed; 2: it could not be loaded, or took this
@@ -22,7 +22,7 @@
 typedef struct {
   const char *file;
   const char *working_dir;
-  const char *only;
+  GPtrArray *only; /* of const char *: a check with one of them in its name is run; empty: all */
   const char *guest_dir;
   GHashTable *options; /* name -> value, borrowed from argv */
 } Arguments;
@@ -249,10 +249,18 @@ static char *shown(const char *text) {
   return g_string_free(line, FALSE);
 }
 
-static void run_group(Subject *subject, const Check *checks, const char *only, Tally *tally) {
+static gboolean is_asked_for(const char *name, const GPtrArray *only) {
+  gboolean asked = only->len == 0;
+  for (guint i = 0; i < only->len; i++) {
+    asked = asked || strstr(name, g_ptr_array_index(only, i));
+  }
+  return asked;
+}
+
+static void run_group(Subject *subject, const Check *checks, const GPtrArray *only, Tally *tally) {
   for (; checks->name; checks++) {
     Verdict verdict = {0};
-    if (only && !strstr(checks->name, only)) {
+    if (!is_asked_for(checks->name, only)) {
       continue;
     }
     run_one(subject, checks, &verdict);
@@ -296,7 +304,7 @@ static gboolean parse(int argc, char **argv, Arguments *arguments) {
     } else if (strcmp(argv[i - 1], "--working-dir") == 0) {
       arguments->working_dir = value;
     } else if (strcmp(argv[i - 1], "--only") == 0) {
-      arguments->only = value;
+      g_ptr_array_add(arguments->only, argv[i]);
     } else if (strcmp(argv[i - 1], "--guest-dir") == 0) {
       arguments->guest_dir = value;
     } else {
@@ -353,7 +361,9 @@ static int judge(const Arguments *arguments) {
     table.stop();
   }
   if (tally.passed + tally.failed + tally.skipped + tally.untried == 0) {
-    complain("no check's name has '%s' in it", arguments->only);
+    g_ptr_array_add(arguments->only, NULL);
+    g_autofree char *texts = g_strjoinv("' or '", (char **)arguments->only->pdata);
+    complain("no check's name has '%s' in it", texts);
   }
   printf("%u passed, %u failed, %u skipped", tally.passed, tally.failed, tally.skipped);
   if (tally.untried > 0) {
@@ -370,6 +380,7 @@ int main(int argc, char **argv) {
   g_set_prgname(name);
   Arguments arguments = {.working_dir = "/workspace", .guest_dir = beside};
   arguments.options = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+  arguments.only = g_ptr_array_new();
   int code = 2;
   if (parse(argc, argv, &arguments)) {
     await_the_end(arguments.file);
@@ -377,8 +388,9 @@ int main(int argc, char **argv) {
     is_over = TRUE;
   } else {
     fprintf(stderr, "usage: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir "
-                    "DIR] [--only TEXT]\n");
+                    "DIR] [--only TEXT]...\n");
   }
   g_hash_table_unref(arguments.options);
+  g_ptr_array_unref(arguments.only);
   return code;
 }
