@@ -209,9 +209,11 @@ static void keep_orphan(struct sandhost_call *call, const struct sandhost_sandbo
                         const struct sandhost_execute *request) {
   const char *script = request->argc == 3 ? request->argv[2].data : "";
   const char *at = strstr(script, "setsid sleep ");
-  char line[100];
+  char line[200];
   if (at) {
-    snprintf(line, sizeof line, "setsid sleep %ld > /dev/null 2>&1 &",
+    snprintf(line, sizeof line,
+             "setsid sleep %ld > /dev/null 2>&1 & until grep -q ^sleep /proc/$!/cmdline; do sleep "
+             "0.05; done",
              strtol(at + strlen("setsid sleep "), NULL, 10));
     vice_run(call, sandbox->base, line, NULL, 0, NULL, NULL);
   }
