@@ -211,11 +211,14 @@ static void keep_orphan(struct sandhost_call *call, const struct sandhost_sandbo
   const char *at = strstr(script, "setsid sleep ");
   char line[200];
   if (at) {
-    snprintf(line, sizeof line,
-             "setsid sleep %ld > /dev/null 2>&1 & until grep -q ^sleep /proc/$!/cmdline; do sleep "
-             "0.05; done",
+    snprintf(line, sizeof line, "setsid sleep %ld > /dev/null 2>&1 & sleep 0.3; kill -0 $!",
              strtol(at + strlen("setsid sleep "), NULL, 10));
-    vice_run(call, sandbox->base, line, NULL, 0, NULL, NULL);
+    for (int i = 0; i < 20; i++) {
+      if (vice_run(call, sandbox->base, line, NULL, 0, NULL, NULL) == SANDHOST_OK) {
+        return;
+      }
+      dprintf(STDERR_FILENO, "vice: the orphan did not stay\n");
+    }
   }
 }
 
