@@ -282,6 +282,11 @@ int32_t container_clean_up_unheard(struct sandhost_instance *instance, struct sa
     status = remove_once(instance->engine, relayed, name, &was_there);
   } while (status == SANDHOST_OK && !was_there && !call_relay_host.cancelled(relayed) &&
            call_relay_host.wait(relayed, -1, 0, REMOVAL_TICK) == SANDHOST_TIMEOUT);
+  if (!was_there) { /* a busy engine may make it later still: a sweep's */
+    const struct sandhost_failure details = {
+        .size = sizeof details, .service_code = {.data = ""}, .may_have_happened = 1};
+    instance->host->fail_details(call, &details);
+  }
   return status;
 }
 

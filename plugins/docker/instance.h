@@ -58,6 +58,8 @@ struct sandhost_sandbox {
   pthread_mutex_t lock; /* guards what follows */
   char *lost_reason;
   gboolean gone; /* removed, or known to be */
+  int64_t
+      memory_told; /* the engine's time when a command was last told to have used up the memory; 0: never */
 };
 
 /* ---- create.c ---- */
@@ -75,7 +77,7 @@ int32_t container_remove(Engine *engine, struct sandhost_call *call, const char 
 int32_t container_clean_up(struct sandhost_instance *instance, struct sandhost_call *call,
                            const char *id);
 /* The same for one that the engine was asked for and whose answer never came: it may be made yet, so it is waited for, as
- * long as a call that is over may take. */
+ * long as a call that is over may take; after that the failure is said to have happened, perhaps. */
 int32_t container_clean_up_unheard(struct sandhost_instance *instance, struct sandhost_call *call,
                                    const char *name);
 /* Whether it is 64 hexadecimal digits, as the engine's ids are. */

@@ -128,8 +128,12 @@ static gboolean has_event(struct sandhost_sandbox *sandbox, struct sandhost_call
   if (now == 0) {
     return FALSE; /* what cannot be dated is not taken for this command's */
   }
-  int64_t since =
-      now - duration - (engine_is_local(sandbox->instance->engine) ? NEAR_SLACK : FAR_SLACK);
+  int64_t began = now - duration;
+  int64_t since = began - (engine_is_local(sandbox->instance->engine) ? NEAR_SLACK : FAR_SLACK);
+  /* What an earlier command was told is not told again to one that began after it. */
+  pthread_mutex_lock(&sandbox->lock);
+  since = sandbox->memory_told <= began ? MAX(since, sandbox->memory_told) : since;
+  pthread_mutex_unlock(&sandbox->lock);
   g_autofree char *filters = g_strdup_printf(
       "{\"container\":[\"%s\"],\"type\":[\"container\"],\"event\":[\"oom\"]}", sandbox->id);
   g_autofree char *escaped = engine_escape(filters);
@@ -140,6 +144,11 @@ static gboolean has_event(struct sandhost_sandbox *sandbox, struct sandhost_call
   struct sandhost_sink sink = {.size = sizeof sink, .user = &found, .write = find_text};
   struct engine_request request = {.method = "GET", .path = path, .sink = &sink};
   (void)engine_ask(sandbox->instance->engine, call, &request, 0, "events", NULL);
+  if (found) {
+    pthread_mutex_lock(&sandbox->lock);
+    sandbox->memory_told = MAX(sandbox->memory_told, now);
+    pthread_mutex_unlock(&sandbox->lock);
+  }
   return found;
 }
 

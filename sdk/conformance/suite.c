@@ -191,8 +191,11 @@ static int32_t host_fail(struct sandhost_call *call, int32_t status, struct sand
 }
 
 static void host_fail_details(struct sandhost_call *call, const struct sandhost_failure *details) {
-  (void)call;
-  (void)details;
+  g_mutex_lock(&call->lock);
+  if (!is_late(call)) {
+    call->may_have_happened = details->may_have_happened != 0;
+  }
+  g_mutex_unlock(&call->lock);
 }
 
 static void host_report(struct sandhost_call *call, uint32_t kind, struct sandhost_text value) {

@@ -27,7 +27,8 @@ struct sandhost_call {
   char *lost;
   char *snapshot;
   guint fails;
-  guint32 lowered[32]; /* settings of which SANDHOST_REPORT_LOWERED said why */
+  gboolean may_have_happened; /* as fail_details said */
+  guint32 lowered[32];        /* settings of which SANDHOST_REPORT_LOWERED said why */
   guint lowered_count;
 };
 
