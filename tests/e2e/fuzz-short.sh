@@ -19,4 +19,4 @@ clang -fsanitize=fuzzer,address,undefined -o "$try/try" "$try/try.c" >"$try/log"
 
 export SANDHOST_FUZZ_BUILD=$SANDHOST_BUILD/fuzz
 "$SANDHOST_SOURCE/tests/fuzz/run" 0 || exit 1
-"$SANDHOST_SOURCE/tests/fuzz/run" 10
+"$SANDHOST_SOURCE/tests/fuzz/run" 6
