@@ -338,7 +338,7 @@ static int judge(const Arguments *arguments) {
                                         FILE_CHECKS,      TRANSFER_CHECKS, OPTIONAL_CHECKS,
                                         PROCESS_CHECKS,   SLOT_CHECKS,     MAKING_CHECKS,
                                         EARLY_CHECKS,     LOST_CHECKS};
-  struct sandhost_provider table = {0};
+  static struct sandhost_provider table; /* what table_check copies is never freed */
   Subject subject = {.working_dir = arguments->working_dir};
   Tally tally = {0};
   subject.table = load(arguments->file, &table);
