@@ -165,20 +165,20 @@ static void check_ends_processes(Subject *subject, Verdict *verdict) {
 /* All are made before one is used, and all are used before one ends. */
 typedef struct {
   Subject *subject;
-  GMutex lock;
-  GCond changed;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
   guint arrived;
 } Crowd;
 
 /* Waits until every member of the crowd has come here so many times. */
 static void crowd_meet(Crowd *crowd, guint times) {
-  g_mutex_lock(&crowd->lock);
+  pthread_mutex_lock(&crowd->lock);
   crowd->arrived++;
-  g_cond_broadcast(&crowd->changed);
+  pthread_cond_broadcast(&crowd->changed);
   while (crowd->arrived < times * CROWD) {
-    g_cond_wait(&crowd->changed, &crowd->lock);
+    pthread_cond_wait(&crowd->changed, &crowd->lock);
   }
-  g_mutex_unlock(&crowd->lock);
+  pthread_mutex_unlock(&crowd->lock);
 }
 
 #define CROWD_SCRIPT "f=f$$; echo one > $f; cat $f"
@@ -203,8 +203,8 @@ static gpointer one_of_crowd(gpointer data) {
 static void many_in_parallel(Subject *subject, Verdict *verdict) {
   GThread *threads[CROWD];
   Crowd crowd = {.subject = subject};
-  g_mutex_init(&crowd.lock);
-  g_cond_init(&crowd.changed);
+  pthread_mutex_init(&crowd.lock, NULL);
+  pthread_cond_init(&crowd.changed, NULL);
   for (guint i = 0; i < CROWD; i++) {
     threads[i] = g_thread_new("crowd", one_of_crowd, &crowd);
   }
@@ -216,8 +216,8 @@ static void many_in_parallel(Subject *subject, Verdict *verdict) {
     g_free(one->wrong);
     g_free(one);
   }
-  g_mutex_clear(&crowd.lock);
-  g_cond_clear(&crowd.changed);
+  pthread_mutex_destroy(&crowd.lock);
+  pthread_cond_destroy(&crowd.changed);
 }
 
 static void many_in_turn(Subject *subject, Verdict *verdict) {

@@ -84,8 +84,8 @@ typedef struct {
   struct sandhost_call call;
   Moment moment;
   gint32 status;
-  GMutex lock;
-  GCond change;
+  pthread_mutex_t lock;
+  pthread_cond_t change;
   gboolean under_way; /* its piece is there */
   gboolean ending;    /* terminate is being called */
 } Under;
@@ -96,23 +96,23 @@ typedef struct {
 /* In the stream. */
 static void stand_still(void *user) {
   Under *under = user;
-  g_mutex_lock(&under->lock);
+  pthread_mutex_lock(&under->lock);
   under->under_way = TRUE;
-  g_cond_broadcast(&under->change);
+  pthread_cond_broadcast(&under->change);
   while (!under->ending) {
-    g_cond_wait(&under->change, &under->lock);
+    pthread_cond_wait(&under->change, &under->lock);
   }
-  g_mutex_unlock(&under->lock);
+  pthread_mutex_unlock(&under->lock);
   g_usleep(STANDSTILL_US);
 }
 
 static gpointer run_under(gpointer data) {
   Under *under = data;
   under->status = operation_run(under->operation, under->box, &under->call, &under->moment);
-  g_mutex_lock(&under->lock);
+  pthread_mutex_lock(&under->lock);
   under->under_way = TRUE; /* whatever it was */
-  g_cond_broadcast(&under->change);
-  g_mutex_unlock(&under->lock);
+  pthread_cond_broadcast(&under->change);
+  pthread_mutex_unlock(&under->lock);
   return NULL;
 }
 
@@ -125,17 +125,17 @@ static void end_under(const Operation *operation, Subject *subject, guint at, Ve
   Under under = {.operation = operation,
                  .box = &box,
                  .moment = {.act = ACT_HOOK, .at = at, .hook = stand_still, .user = &under}};
-  g_mutex_init(&under.lock);
-  g_cond_init(&under.change);
+  pthread_mutex_init(&under.lock, NULL);
+  pthread_cond_init(&under.change, NULL);
   call_init(&under.call, 120);
   GThread *thread = g_thread_new("under", run_under, &under);
-  g_mutex_lock(&under.lock);
+  pthread_mutex_lock(&under.lock);
   while (!under.under_way) {
-    g_cond_wait(&under.change, &under.lock);
+    pthread_cond_wait(&under.change, &under.lock);
   }
   under.ending = TRUE;
-  g_cond_broadcast(&under.change);
-  g_mutex_unlock(&under.lock);
+  pthread_cond_broadcast(&under.change);
+  pthread_mutex_unlock(&under.lock);
   terminate(&box, verdict);
   g_thread_join(thread);
   if (under.status != SANDHOST_LOST && !(under.status == SANDHOST_OK && operation->may_be_done)) {
@@ -146,8 +146,8 @@ static void end_under(const Operation *operation, Subject *subject, guint at, Ve
     wrong(verdict, "%s returned LOST without a SANDHOST_REPORT_LOST", operation->name);
   }
   call_clear(&under.call);
-  g_cond_clear(&under.change);
-  g_mutex_clear(&under.lock);
+  pthread_cond_destroy(&under.change);
+  pthread_mutex_destroy(&under.lock);
   box_close(&box, verdict);
 }
 

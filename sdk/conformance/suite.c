@@ -88,22 +88,22 @@ void call_init(struct sandhost_call *call, gint64 seconds) {
   memset(call, 0, sizeof *call);
   call->deadline = suite_now() + seconds * SECOND;
   call->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  g_mutex_init(&call->lock);
+  pthread_mutex_init(&call->lock, NULL);
 }
 
 /* A call that a plugin may still use when it must not any more: its memory and its observer's stay. */
 static struct sandhost_call *call_new_kept(gint64 seconds, gpointer watch) {
   static GPtrArray *kept;
-  static GMutex lock;
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   struct sandhost_call *call = g_new0(struct sandhost_call, 1);
   call_init(call, seconds);
-  g_mutex_lock(&lock);
+  pthread_mutex_lock(&lock);
   if (!kept) {
     kept = g_ptr_array_new();
   }
   g_ptr_array_add(kept, call);
   g_ptr_array_add(kept, watch);
-  g_mutex_unlock(&lock);
+  pthread_mutex_unlock(&lock);
   return call;
 }
 
@@ -128,16 +128,16 @@ void call_cancel(struct sandhost_call *call) {
 
 static void call_end_kept(struct sandhost_call *call) {
   call_cancel(call);
-  g_mutex_lock(&call->lock);
+  pthread_mutex_lock(&call->lock);
   call->over = TRUE;
   close(call->cancel);
   call->cancel = -1;
-  g_mutex_unlock(&call->lock);
+  pthread_mutex_unlock(&call->lock);
 }
 
 void call_clear(struct sandhost_call *call) {
   close(call->cancel);
-  g_mutex_clear(&call->lock);
+  pthread_mutex_destroy(&call->lock);
   g_free(call->message);
   g_free(call->ref);
   g_free(call->lost);
@@ -181,25 +181,25 @@ static int32_t host_wait(const struct sandhost_call *call, int32_t fd, int32_t e
 #define MAX_MESSAGE 4096u /* what is longer is cut, as provider.h says */
 
 static int32_t host_fail(struct sandhost_call *call, int32_t status, struct sandhost_text message) {
-  g_mutex_lock(&call->lock);
+  pthread_mutex_lock(&call->lock);
   if (!is_late(call) && call->fails++ == 0) {
     call->failed = status;
     call->message = g_strndup(message.data ? message.data : "", MIN(message.length, MAX_MESSAGE));
   }
-  g_mutex_unlock(&call->lock);
+  pthread_mutex_unlock(&call->lock);
   return status;
 }
 
 static void host_fail_details(struct sandhost_call *call, const struct sandhost_failure *details) {
-  g_mutex_lock(&call->lock);
+  pthread_mutex_lock(&call->lock);
   if (!is_late(call)) {
     call->may_have_happened = details->may_have_happened != 0;
   }
-  g_mutex_unlock(&call->lock);
+  pthread_mutex_unlock(&call->lock);
 }
 
 static void host_report(struct sandhost_call *call, uint32_t kind, struct sandhost_text value) {
-  g_mutex_lock(&call->lock);
+  pthread_mutex_lock(&call->lock);
   char **place = kind == SANDHOST_REPORT_REF        ? &call->ref
                  : kind == SANDHOST_REPORT_LOST     ? &call->lost
                  : kind == SANDHOST_REPORT_SNAPSHOT ? &call->snapshot
@@ -211,7 +211,7 @@ static void host_report(struct sandhost_call *call, uint32_t kind, struct sandho
              call->lowered_count < G_N_ELEMENTS(call->lowered)) {
     call->lowered[call->lowered_count++] = kind - SANDHOST_REPORT_LOWERED;
   }
-  g_mutex_unlock(&call->lock);
+  pthread_mutex_unlock(&call->lock);
 }
 
 static void host_progress(struct sandhost_call *call, struct sandhost_text line) {
@@ -319,16 +319,16 @@ typedef struct {
 
 /* With the lock of the call, until watch_leave. */
 static gboolean watch_enter(Watch *watch) {
-  g_mutex_lock(&watch->call->lock);
+  pthread_mutex_lock(&watch->call->lock);
   if (is_late(watch->call)) {
-    g_mutex_unlock(&watch->call->lock);
+    pthread_mutex_unlock(&watch->call->lock);
     return FALSE;
   }
   return TRUE;
 }
 
 static void watch_leave(Watch *watch) {
-  g_mutex_unlock(&watch->call->lock);
+  pthread_mutex_unlock(&watch->call->lock);
 }
 
 static gpointer cancel_later(gpointer data) {
