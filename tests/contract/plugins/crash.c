@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#include "good.h"
+#include "hooked.h"
 
 static int is_word(const char *variable, const char *fallback, const char *word) {
   const char *said = getenv(variable);
@@ -51,42 +51,10 @@ static void die(void) {
   abort();
 }
 
-static void crash_in(const char *operation) {
+static void hook(const char *operation) {
   if (is_word("CRASH_WHERE", "create", operation)) {
     die();
   }
 }
 
-static int32_t crash_open(struct sandhost_call *call, const struct sandhost_open *request,
-                          struct sandhost_instance **ret_instance) {
-  crash_in("open");
-  return good_open(call, request, ret_instance);
-}
-
-static int32_t crash_create(struct sandhost_call *call, struct sandhost_instance *instance,
-                            const struct sandhost_create *request,
-                            struct sandhost_sandbox **ret_sandbox) {
-  crash_in("create");
-  return good_create(call, instance, request, ret_sandbox);
-}
-
-static int32_t crash_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                             const struct sandhost_execute *request,
-                             const struct sandhost_observer *observer,
-                             struct sandhost_result *ret_result) {
-  (void)call;
-  (void)sandbox;
-  (void)request;
-  (void)observer;
-  crash_in("execute");
-  ret_result->ended = SANDHOST_ENDED_EXIT;
-  return SANDHOST_OK;
-}
-
-static int32_t crash_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
-  crash_in("terminate");
-  return good_terminate(call, sandbox);
-}
-
-GOOD_PLUGIN("crash", table.open = crash_open; table.create = crash_create;
-            table.execute = crash_execute; table.terminate = crash_terminate)
+HOOKED_PLUGIN("crash")
