@@ -234,7 +234,7 @@ static void run_one(const Subject *subject, const Check *check, Verdict *verdict
 static char *shown(const char *text) {
   g_autofree char *valid = g_utf8_make_valid(text, -1);
   GString *line = g_string_new(NULL);
-  for (const char *at = valid; *at; at = g_utf8_next_char(at)) {
+  for (char *at = valid; *at; at = g_utf8_next_char(at)) {
     gunichar c = g_utf8_get_char(at);
     GUnicodeType type = g_unichar_type(c);
     if (c == '\n') {

@@ -241,6 +241,7 @@ gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict)
 
 void make_request_init(MakeRequest *request, Subject *subject, guint32 network) {
   static gint number;
+  *request = (MakeRequest){0};
   g_snprintf(request->key, sizeof request->key, "sandbox_conformance%d_%d", (int)getpid(),
              g_atomic_int_add(&number, 1));
   request->network = (struct sandhost_network){
