@@ -19,6 +19,10 @@
 /* Until the kernel has taken the last process of an ended sandbox out of its group. */
 #define CGROUP_PATIENCE (2 * SECOND)
 
+/* Each has two dozen descriptors open; many sandboxes at once need not have a thousand for that. Two could keep the
+ * spawner busy; the others are there for those whose turn comes late. */
+#define MAX_STARTS 4u
+
 /* The only state of the plugin: set once by the entry, before anything else runs. */
 static const struct sandhost_host *host;
 
@@ -104,6 +108,7 @@ static int32_t bubblewrap_open(struct sandhost_call *call, const struct sandhost
   instance->disable_userns = TRUE;
   instance->keys = g_hash_table_new(g_str_hash, g_str_equal);
   pthread_mutex_init(&instance->lock, NULL);
+  sem_init(&instance->starts, 0, MAX_STARTS);
   *ret_instance = instance;
   return SANDHOST_OK;
 }
@@ -116,6 +121,7 @@ static void bubblewrap_close(struct sandhost_instance *instance) {
     close(instance->filter_fd);
   }
   spawner_free(instance->spawner);
+  sem_destroy(&instance->starts);
   pthread_mutex_destroy(&instance->lock);
   g_hash_table_unref(instance->keys);
   cgroup_place_free(instance->place);

@@ -276,6 +276,8 @@ static int32_t spawn(struct making *making, gboolean disable_userns,
                              .environment_count = request->environment_count};
   int files[LAYOUT_MAX_FILES];
   size_t file_count = 0;
+  while (sem_wait(&making->instance->starts) < 0) { /* a signal */
+  }
   g_autoptr(GByteArray) arguments = layout_arguments(making->layout, &wish, files, &file_count);
   int arguments_fd = arguments_file(arguments);
   int error = arguments_fd;
@@ -286,6 +288,7 @@ static int32_t spawn(struct making *making, gboolean disable_userns,
   for (size_t i = 0; i < file_count; i++) {
     close(files[i]);
   }
+  sem_post(&making->instance->starts);
   if (error < 0) {
     return fail_call_errno(making->instance->host, making->call, SANDHOST_UNAVAILABLE, -error,
                            "cannot start %s", making->bwrap);

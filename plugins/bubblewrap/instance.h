@@ -8,6 +8,8 @@
 #include "layout.h"
 #include "spawner.h"
 
+#include <semaphore.h>
+
 struct sandhost_instance {
   const struct sandhost_host *host; /* constant, as is all down to guest_fd */
   char *bwrap_option;               /* NULL: to be searched for */
@@ -16,6 +18,8 @@ struct sandhost_instance {
   uint64_t pids_limit;
   char *guest;  /* path; NULL: there is none */
   int guest_fd; /* the same program, opened as a path; or -1 */
+
+  sem_t starts; /* one for each create that may have a sandbox's files open */
 
   pthread_mutex_t lock; /* guards what follows; what is made once stays and is constant then */
   CgroupPlace *place;

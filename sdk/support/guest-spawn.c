@@ -186,6 +186,31 @@ static int lift(int *fd, int lowest) {
   return 0;
 }
 
+/* Closes the copies among the first count of passed. */
+static void drop_passed(const struct guest_spawn_options *options, const int *passed,
+                        size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (passed[i] != options->pass_fds[i]) {
+      close(passed[i]);
+    }
+  }
+}
+
+/* What the child duplicates: descriptors of at least lowest; copies of those that are below. Returns 0, or a negative
+ * errno with no copy made. */
+static int lift_passed(const struct guest_spawn_options *options, int lowest, int *ret_passed) {
+  for (size_t i = 0; i < options->pass_count; i++) {
+    const int fd = options->pass_fds[i];
+    ret_passed[i] = fd >= lowest ? fd : fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+    if (ret_passed[i] < 0) {
+      int error = -errno;
+      drop_passed(options, ret_passed, i);
+      return error;
+    }
+  }
+  return 0;
+}
+
 static void close_all(const int *fds, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (fds[i] >= 0) {
@@ -225,15 +250,8 @@ int guest_spawn(const char *const argv[], const char *const envp[],
   int stream[2] = {-1, -1};
   int errors[2] = {-1, -1};
   int passed[GUEST_SPAWN_MAX_PASS];
-  size_t passed_count = 0;
   pid_t pid = make_ends(stream, errors, lowest);
-  for (; pid == 0 && passed_count < options->pass_count; passed_count++) {
-    passed[passed_count] = fcntl(options->pass_fds[passed_count], F_DUPFD_CLOEXEC, lowest);
-    if (passed[passed_count] < 0) {
-      pid = -errno;
-      break;
-    }
-  }
+  pid = pid == 0 ? lift_passed(options, lowest, passed) : pid;
   if (pid == 0) {
     struct child child = {.argv = argv,
                           .envp = envp ? envp : no_environment,
@@ -243,8 +261,8 @@ int guest_spawn(const char *const argv[], const char *const envp[],
                           .pass_fds = passed,
                           .close_limit = close_limit()};
     pid = clone_child(&child);
+    drop_passed(options, passed, options->pass_count);
   }
-  close_all(passed, passed_count);
   close_all(&stream[1], 1);
   close_all(&errors[1], 1);
   if (pid < 0) {

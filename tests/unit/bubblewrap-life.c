@@ -3,6 +3,7 @@
 #include "bubblewrap-fixture.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 struct started {
   struct sandhost_sandbox *sandbox;
@@ -292,16 +293,46 @@ static gpointer live_once(gpointer data) {
   return NULL;
 }
 
+static void at_once(struct sandhost_instance *instance, GThread **threads, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    threads[i] = g_thread_new("lives", live_once, instance);
+  }
+  for (size_t i = 0; i < count; i++) {
+    g_thread_join(threads[i]);
+  }
+}
+
 static void test_twenty_at_once(void) {
   GThread *threads[20];
   plugin_start();
   struct sandhost_instance *instance = bubblewrap_open(&(struct settings){0});
-  for (size_t i = 0; i < G_N_ELEMENTS(threads); i++) {
-    threads[i] = g_thread_new("lives", live_once, instance);
+  at_once(instance, threads, G_N_ELEMENTS(threads));
+  plugin->close(instance);
+  plugin_stop();
+}
+
+static rlim_t count_descriptors(void) {
+  rlim_t count = 0;
+  g_autoptr(GDir) dir = g_dir_open("/proc/self/fd", 0, NULL);
+  while (g_dir_read_name(dir)) {
+    count++;
   }
-  for (size_t i = 0; i < G_N_ELEMENTS(threads); i++) {
-    g_thread_join(threads[i]);
-  }
+  return count;
+}
+
+/* What a sandbox is made of is open while it starts, which few of them do at the same time. */
+static void test_many_at_once_with_few_descriptors(void) {
+  enum { MANY = 60, EACH = 6, FEW_STARTS = 150 };
+  GThread *threads[MANY];
+  struct rlimit before;
+  plugin_start();
+  struct sandhost_instance *instance = bubblewrap_open(&(struct settings){0});
+  g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &before), ==, 0);
+  struct rlimit few = {.rlim_cur = count_descriptors() + MANY * EACH + FEW_STARTS,
+                       .rlim_max = before.rlim_max};
+  g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
+  at_once(instance, threads, MANY);
+  g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &before), ==, 0);
   plugin->close(instance);
   plugin_stop();
 }
@@ -488,6 +519,7 @@ static const struct {
     {"terminate-while-the-guest-hangs", test_terminate_while_the_guest_hangs},
     {"outlives-the-thread-that-made-it", test_outlives_the_thread_that_made_it},
     {"twenty-at-once", test_twenty_at_once},
+    {"many-at-once-with-few-descriptors", test_many_at_once_with_few_descriptors},
     {"bwrap-is-missing", test_bwrap_is_missing},
     {"guest-is-missing", test_guest_is_missing},
     {"bwrap-fails", test_bwrap_fails},

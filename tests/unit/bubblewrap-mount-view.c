@@ -60,7 +60,7 @@ static void machine_clear(Machine *machine) {
 static char *list_of(Spawner *spawner) {
   static const char *const argv[] = {"/bin/cat", "/proc/self/mountinfo", NULL};
   const struct guest_spawn_options options = {0};
-  struct guest_process process;
+  struct guest_process process = {0};
   g_autoptr(GString) text = g_string_new(NULL);
   char piece[4096];
   ssize_t count = 0;
