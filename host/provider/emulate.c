@@ -312,9 +312,10 @@ static gboolean fetch_member(Download *download, const struct sandhost_path *giv
 
 /* ---- Links are no files ---------------------------------------------------------------------------------------- */
 
-/* Prints the places of the arguments that are links. */
+/* Prints the places of the arguments, each ./NAME, that are links or have one on their way. */
 static const char LINKS[] =
-    "i=0; for name; do [ -L \"$name\" ] && echo $i; i=$((i+1)); done; exit 0";
+    "i=0; for way; do while :; do [ -L \"$way\" ] && echo $i && break; "
+    "case $way in ./*/*) way=${way%/*};; *) break;; esac; done; i=$((i+1)); done; exit 0";
 
 typedef struct {
   const struct sandhost_path *names;

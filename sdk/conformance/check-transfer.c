@@ -190,7 +190,7 @@ static void check_hostile_upload(Subject *subject, Verdict *verdict) {
 }
 
 static void check_download(Subject *subject, Verdict *verdict) {
-  static const char *const NAMES[] = {"b", "missing", "dir", "link", "d/a\nb", "a"};
+  static const char *const NAMES[] = {"b", "missing", "dir", "link", "way/inner", "d/a\nb", "a"};
   static const char *const EXPECTED[] = {"b", "d/a\nb", "a"};
   Box box;
   if (!subject->table->download) {
@@ -201,7 +201,8 @@ static void check_download(Subject *subject, Verdict *verdict) {
     return;
   }
   want_run(&box,
-           "mkdir dir d; printf b > b; printf a > a; ln -s b link; printf n > \"$(printf "
+           "mkdir dir d; printf b > b; printf a > a; ln -s b link; printf i > dir/inner; "
+           "ln -s dir way; printf n > \"$(printf "
            "'d/a\\nb')\"; chmod 755 b",
            0, "", verdict);
   g_autoptr(GByteArray) bytes = g_byte_array_new();

@@ -96,7 +96,8 @@ static int walk(int root, const char *path, int make, const char **ret_last) {
 
 int beneath_open(int root, const char *path, int flags) {
   const char *last = NULL;
-  int fd = try_openat2(root, path, flags, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+  const unsigned long long links = flags & O_NOFOLLOW ? RESOLVE_NO_SYMLINKS : RESOLVE_NO_MAGICLINKS;
+  int fd = try_openat2(root, path, flags, RESOLVE_BENEATH | links);
   if (fd >= 0 || errno != ENOSYS) {
     return fd;
   }

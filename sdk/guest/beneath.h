@@ -12,7 +12,7 @@
 /* The folder itself; links on the way to it are followed. */
 int beneath_root(const char *root);
 /* flags as openat; links are followed only while they stay below, or not at all where the kernel
- * has no openat2. */
+ * has no openat2. With O_NOFOLLOW none is, on the way neither. */
 int beneath_open(int root, const char *path, int flags);
 /* A folder below, made with its parents (0755) where it is missing; the empty path is root. ELOOP
  * where a link is in the way. */

@@ -249,15 +249,30 @@ static const char FILES[] =
     "i=0; while [ $i -lt 6000 ]; do printf 'line %s of a file that has many pieces\\n' $i; "
     "i=$((i+1)); done > pieces; "
     "printf h > .hidden; printf h > .hid/f; chmod 755 plain; chmod 600 empty; ln -s plain link; ln "
-    "-s a way; "
+    "-s a way; ln -s . a/round; "
     "ln -s nowhere dangling; mkfifo pipe; printf n > \"$(printf 'new\\nline')\"; printf s > 'sub "
     "dir/two words'; "
     "printf b > \"$(printf 'bad-\\377')\"; printf b > 'back\\slash'";
 
-static const char *const WANTED[] = {
-    "pieces",        "plain",       "missing",          "dir",   "link",    "a/b/deep", "pipe",
-    "dangling",      "new\nline",   "bad-\377",         "empty", ".hidden", ".hid/f",   "dir/x",
-    "plain/nothing", "back\\slash", "sub dir/two words"};
+static const char *const WANTED[] = {"pieces",
+                                     "plain",
+                                     "missing",
+                                     "dir",
+                                     "link",
+                                     "a/b/deep",
+                                     "pipe",
+                                     "dangling",
+                                     "new\nline",
+                                     "bad-\377",
+                                     "empty",
+                                     ".hidden",
+                                     ".hid/f",
+                                     "dir/x",
+                                     "plain/nothing",
+                                     "back\\slash",
+                                     "sub dir/two words",
+                                     "way/b/deep",
+                                     "a/round/b/deep"};
 
 static char *members_of(const GByteArray *bytes) {
   GString *text = g_string_new(NULL);

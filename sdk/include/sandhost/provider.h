@@ -555,8 +555,8 @@ struct sandhost_provider {
                     struct sandhost_path dir, const struct sandhost_source *tar);
 
   /* download: writes a tar stream (pax) of the named regular files below dir, in the order named.
-   * One that is missing, or no regular file any more, is left out. The names are below dir. What
-   * counts is names and contents: the members' modes and times tell nothing.
+   * One that is missing, is no regular file any more, or has a link on its way below dir, is left
+   * out. The names are below dir. What counts is names and contents: the members' modes and times tell nothing.
    * Default: the host reads file by file. */
   int32_t (*download)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                       struct sandhost_path dir, const struct sandhost_path *names,
