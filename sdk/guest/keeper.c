@@ -78,7 +78,7 @@ static void dismiss(struct keeper *keeper) {
 static void became_idle(struct keeper *keeper) {
   keeper->busy = 0;
   keeper->command = NULL;
-  if (idle_count() > MAX_IDLE) {
+  if (idle_count() > MAX_IDLE && !keeper->reaped) {
     kill(keeper->pid, SIGKILL);
     dismiss(keeper);
   }
@@ -286,15 +286,17 @@ struct keeper *keeper_start(void *command, uint64_t mark, const unsigned char *p
   return keeper;
 }
 
-void keeper_kill_tree(struct keeper *keeper) {
+int keeper_kill_tree(struct keeper *keeper) {
   kill(keeper->pid, SIGCONT);
-  tree_kill(keeper->pid, NULL);
+  return tree_kill(keeper->pid, NULL);
 }
 
 void keeper_kill_everything(void) {
   tree_kill(getpid(), NULL);
   for (struct keeper *keeper = keepers; keeper; keeper = keeper->next) {
-    kill(keeper->pid, SIGKILL); /* where /proc does not show it */
+    if (!keeper->reaped) {
+      kill(keeper->pid, SIGKILL); /* where /proc does not show it */
+    }
   }
 }
 

@@ -52,8 +52,8 @@ struct keeper {
  * them, descriptors for 0, 1 and 2, which stay the caller's. NULL with errno. */
 struct keeper *keeper_start(void *command, uint64_t mark, const unsigned char *parameters,
                             size_t length, const int fds[3]);
-/* Ends the tree below it; it itself goes on. */
-void keeper_kill_tree(struct keeper *keeper);
+/* Ends the tree below it; it itself goes on. As tree_kill. */
+int keeper_kill_tree(struct keeper *keeper);
 /* Forks one for the next command when none is free. */
 void keeper_prepare(void);
 /* Whether any keeper has something alive below it, or one with something below it was ever lost. */

@@ -2,14 +2,20 @@
 /*
  * tree.c: finds processes by their parents and kills them so that none gets away: all are stopped
  * first, until a look finds nobody new, and only then killed.
+ *
+ * Who was seen may have ended since, and its number may be somebody else's by now. So whoever gets a signal is held by a
+ * descriptor and looked at again, parents before their children: it gets the signal if it still stands below the root.
  */
 #include "tree.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,7 +32,8 @@ enum belongs { UNKNOWN, INSIDE, OUTSIDE, BROKEN };
 
 struct process {
   struct tree_process facts;
-  int ended; /* a zombie: no member, but a link on the way up */
+  int ended;  /* a zombie: no member, but a link on the way up */
+  int judged; /* it got its signal, or turned out to be no member */
   enum belongs belongs;
 };
 
@@ -164,6 +171,10 @@ static void classify(struct snapshot *snapshot, struct process *process, pid_t r
   }
 }
 
+static int is_member(const struct process *process) {
+  return process->belongs == INSIDE && !process->ended;
+}
+
 static void look(struct snapshot *snapshot, pid_t root, tree_judge judge) {
   take(snapshot);
   snapshot->members = 0;
@@ -171,16 +182,60 @@ static void look(struct snapshot *snapshot, pid_t root, tree_judge judge) {
   for (size_t i = 0; i < snapshot->count; i++) {
     struct process *process = &snapshot->processes[i];
     classify(snapshot, process, root, judge);
-    snapshot->members += process->belongs == INSIDE && !process->ended;
+    snapshot->members += (size_t)is_member(process);
     snapshot->settled = snapshot->settled && process->belongs != BROKEN;
   }
 }
 
-static void signal_members(const struct snapshot *snapshot, int number) {
-  for (size_t i = 0; i < snapshot->count; i++) {
-    const struct process *process = &snapshot->processes[i];
-    if (process->belongs == INSIDE && !process->ended) {
-      kill(process->facts.pid, number);
+/* Sends it to whom the descriptor holds; where there are none of those, to whoever has the number. */
+static void send_signal(int held, pid_t pid, int number) {
+  if (held < 0 || (syscall(SYS_pidfd_send_signal, held, number, NULL, 0) < 0 && errno != ESRCH)) {
+    kill(pid, number);
+  }
+}
+
+/* Whether one that has the number of a member is one. Its parents have been judged. */
+static int is_still_below(const struct snapshot *snapshot, const struct process *now, pid_t root,
+                          tree_judge judge) {
+  enum belongs belongs = place(now, root, judge);
+  const struct process *parent = belongs == UNKNOWN ? find(snapshot, now->facts.parent) : NULL;
+  return belongs == INSIDE || (parent && is_member(parent) && parent->judged);
+}
+
+static int read_stat_of(pid_t pid, struct process *ret_process) {
+  char name[16];
+  snprintf(name, sizeof name, "%d", (int)pid);
+  return read_stat(name, ret_process);
+}
+
+static void signal_member(const struct snapshot *snapshot, struct process *member, pid_t root,
+                          tree_judge judge, int number) {
+  struct process now;
+  pid_t pid = member->facts.pid;
+  int held = (int)syscall(SYS_pidfd_open, pid, 0);
+  if (read_stat_of(pid, &now) == 0 && is_still_below(snapshot, &now, root, judge)) {
+    send_signal(held, pid, number);
+  } else {
+    member->belongs = BROKEN; /* the next look tells what it is */
+  }
+  member->judged = 1;
+  if (held >= 0) {
+    close(held);
+  }
+}
+
+/* Parents mostly have the lower number, so that one pass is nearly always enough. */
+static void signal_members(struct snapshot *snapshot, pid_t root, tree_judge judge, int number) {
+  for (int more = 1; more;) {
+    more = 0;
+    for (size_t i = 0; i < snapshot->count; i++) {
+      struct process *process = &snapshot->processes[i];
+      const struct process *parent = find(snapshot, process->facts.parent);
+      if (is_member(process) && !process->judged &&
+          (!parent || !is_member(parent) || parent->judged)) {
+        signal_member(snapshot, process, root, judge, number);
+        more = 1;
+      }
     }
   }
 }
@@ -189,7 +244,7 @@ static void signal_members(const struct snapshot *snapshot, int number) {
 static int nobody_new(const struct snapshot *now, const struct snapshot *before) {
   for (size_t i = 0; i < now->count; i++) {
     const struct process *process = &now->processes[i];
-    if (process->belongs == INSIDE && !process->ended) {
+    if (is_member(process)) {
       const struct process *seen = find(before, process->facts.pid);
       if (!seen || seen->belongs != INSIDE) {
         return 0;
@@ -204,12 +259,18 @@ static void rest(void) {
   nanosleep(&millisecond, NULL);
 }
 
-void tree_kill(pid_t root, tree_judge judge) {
+int tree_is_zombie(pid_t pid) {
+  struct process process;
+  return read_stat_of(pid, &process) == 0 && process.ended;
+}
+
+int tree_kill(pid_t root, tree_judge judge) {
   struct snapshot now = {.processes = NULL};
   struct snapshot before = {.processes = NULL};
   look(&now, root, judge);
+  int looked = now.count > 0 ? 0 : -1;
   for (int i = 0; i < LOOKS; i++) {
-    signal_members(&now, SIGSTOP);
+    signal_members(&now, root, judge, SIGSTOP);
     struct snapshot swap = before;
     before = now;
     now = swap;
@@ -222,7 +283,7 @@ void tree_kill(pid_t root, tree_judge judge) {
     if (now.members == 0 && (now.settled || i >= UNSETTLED_LOOKS)) {
       break;
     }
-    signal_members(&now, SIGKILL);
+    signal_members(&now, root, judge, SIGKILL);
     look(&now, root, judge);
     if (now.members > 0) {
       rest();
@@ -231,4 +292,5 @@ void tree_kill(pid_t root, tree_judge judge) {
   }
   free(now.processes);
   free(before.processes);
+  return looked;
 }

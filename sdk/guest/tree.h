@@ -16,8 +16,10 @@ struct tree_process {
 enum tree_place { TREE_AS_PARENT, TREE_SPARED, TREE_KILLED };
 typedef enum tree_place (*tree_judge)(const struct tree_process *process);
 
-/* Freezes, then kills everything below root, which itself is left alone, but what judge, which may be NULL, spares. Needs
- * /proc. Waits until nothing is left, for some hundreds of milliseconds at most. */
-void tree_kill(pid_t root, tree_judge judge);
+/* Freezes, then kills everything below root, which itself is left alone, but what judge, which may be NULL, spares. Waits
+ * until nothing is left, for some hundreds of milliseconds at most. 0, or -1: there is no /proc, and nothing was done. */
+int tree_kill(pid_t root, tree_judge judge);
+/* Whether it has ended and nobody has waited for it yet. */
+int tree_is_zombie(pid_t pid);
 
 #endif
