@@ -18,6 +18,7 @@
 #include "inlet.h"
 #include "keeper.h"
 #include "mark.h"
+#include "parameters.h"
 #include "tree.h"
 
 #define PIECE (64u * 1024u)
@@ -48,6 +49,7 @@ struct command {
   int64_t deadline;    /* of the limit, or of the keeper's patience; 0: none */
   int at_limit;
   int cancelled;
+  int seen_ended; /* at its limit; it may be that only its keeper is late */
   int ended;
   int unbegun;     /* it was never started */
   int adopted;     /* the guest itself waits for it */
@@ -295,19 +297,22 @@ static enum tree_place spare_marked(const struct tree_process *process) {
 }
 
 static void kill_tree(struct command *command) {
+  int looked = 0;
   being_killed = command;
   if (mark_is_needed()) {
     if (command->keeper) {
       kill(command->keeper->pid, SIGCONT);
     }
-    tree_kill(getpid(), spare_marked);
+    looked = tree_kill(getpid(), spare_marked);
   } else if (command->keeper && !command->keeper->reaped) {
-    keeper_kill_tree(command->keeper);
+    looked = keeper_kill_tree(command->keeper);
   } else {
-    tree_kill(getpid(), spare_kept); /* its own tree, and whatever else has lost its keeper */
+    looked =
+        tree_kill(getpid(), spare_kept); /* its own tree, and whatever else has lost its keeper */
   }
-  if (command->pid > 1 && !command->ended) {
-    kill(-command->pid, SIGKILL); /* where there is no /proc to look at */
+  /* Else its group is gone, and the number may be another group's. */
+  if (looked < 0 && command->pid > 1 && !command->ended) {
+    kill(-command->pid, SIGKILL);
   }
   command->deadline = guest_now() + KEEPER_PATIENCE;
 }
@@ -327,6 +332,7 @@ static void command_cancel(struct request *request) {
 
 void command_signal(struct request *request, int number) {
   if (request->operation == GUEST_EXECUTE && number > 0 && number < NSIG) {
+    keeper_listen_all(); /* what has ended gives its number away */
     pid_t pid = ((struct command *)(void *)request)->pid;
     if (pid > 1 && !((struct command *)(void *)request)->ended) {
       kill(-pid, number);
@@ -352,6 +358,9 @@ void command_told(void *data, const struct keeper_message *message) {
     }
     guest_put_u32(payload, (uint32_t)message->pid);
     stream_send(GUEST_STARTED, 0, command->base.id, payload, sizeof payload);
+    if (command->at_limit || command->cancelled) {
+      kill_tree(command); /* its keeper had not come to begin it when it was killed */
+    }
   } else if (message->kind == KEEPER_ENDED) {
     command->end = *message;
     command->ended = 1;
@@ -427,6 +436,14 @@ int64_t command_next_deadline(void) {
   return next;
 }
 
+/* It ended in time, and its keeper does not come to tell: what it left behind is not to be killed. Believed once, since
+ * a tracer could keep it from being waited for. */
+static int has_just_ended(struct command *command) {
+  int believed = command->seen_ended;
+  command->seen_ended = command->pid > 1 && tree_is_zombie(command->pid);
+  return command->seen_ended && !believed;
+}
+
 /* The first one whose time is up; the list may change while it is dealt with. */
 static struct command *overdue(void) {
   int64_t now = guest_now();
@@ -438,10 +455,23 @@ static struct command *overdue(void) {
   return NULL;
 }
 
+static struct command *overdue_still(void) {
+  if (!overdue()) {
+    return NULL;
+  }
+  keeper_listen_all(); /* it may have been told just now that it has ended */
+  return overdue();
+}
+
 void command_check_deadlines(void) {
   struct command *command = NULL;
-  while ((command = overdue()) != NULL) {
-    if (!command->at_limit && !command->cancelled) {
+  while ((command = overdue_still()) != NULL) {
+    if (!command->at_limit && !command->cancelled && has_just_ended(command)) {
+      if (command->keeper) {
+        kill(command->keeper->pid, SIGCONT);
+      }
+      command->deadline = guest_now() + KEEPER_PATIENCE;
+    } else if (!command->at_limit && !command->cancelled) {
       command->at_limit = 1;
       kill_tree(command);
     } else if (command->keeper && !command->keeper->reaped) {
@@ -520,38 +550,12 @@ static int launch(struct command *command, const unsigned char *parameters, size
   return failed;
 }
 
-static int read_word(struct guest_reader *reader, int is_variable) {
-  size_t length = 0;
-  const char *word = guest_read_bytes(reader, &length);
-  const char *equals = is_variable ? memchr(word, '=', length) : NULL;
-  return !reader->bad && !memchr(word, '\0', length) &&
-         (!is_variable || (equals && equals != word));
-}
-
-/* Whether what the keeper will read (cwd, words, variables) makes sense. */
-static int makes_sense(struct guest_reader reader) {
-  size_t length = 0;
-  const char *cwd = guest_read_bytes(&reader, &length);
-  int good = !memchr(cwd, '\0', length) && (length == 0 || *cwd == '/');
-  uint32_t words = guest_read_u32(&reader);
-  const unsigned char *first = reader.data;
-  good = good && words > 0 && reader.left >= 4 && guest_get_u32(first) > 0;
-  for (uint32_t i = 0; good && i < words; i++) {
-    good = read_word(&reader, 0);
-  }
-  uint32_t variables = good ? guest_read_u32(&reader) : 0;
-  for (uint32_t i = 0; good && i < variables; i++) {
-    good = read_word(&reader, 1);
-  }
-  return good && !reader.bad && reader.left == 0;
-}
-
 void command_open(uint32_t id, struct guest_reader *parameters) {
   uint32_t flags = guest_read_u32(parameters);
   int64_t limit = (int64_t)guest_read_u64(parameters);
   uint64_t cap = guest_read_u64(parameters);
   if (parameters->bad || (flags & ~SANDHOST_EXECUTE_STDIN) || limit < 0 ||
-      !makes_sense(*parameters)) {
+      !parameters_make_sense(*parameters)) {
     stream_done(id, SANDHOST_INVALID, "the request makes no sense", NULL, 0);
     return;
   }

@@ -82,6 +82,46 @@ static void test_cancel_spares_others(void) {
   raw_end(&raw);
 }
 
+/* A command that ended in time, which its keeper was kept from telling, leaves what it began. */
+static void test_limit_spares_what_ended(void) {
+  struct raw raw;
+  if (!raw_begin_as_init(&raw)) {
+    return;
+  }
+  raw_execute(&raw, 1,
+              (struct raw_command){.script = "setsid sleep 1000 >/dev/null 2>&1 & echo $!; "
+                                             "kill -STOP $PPID; exit 3",
+                                   .limit = 500 * RAW_MILLISECOND});
+  const struct raw_answer *answer = raw_wait(&raw, 1);
+  g_assert_cmpuint(answer->ended, ==, SANDHOST_ENDED_EXIT);
+  g_assert_cmpint(answer->exit_code, ==, 3);
+  g_autofree char *script = g_strdup_printf("kill -0 %d", (int)raw_number(answer->out->str));
+  g_assert_cmpint(raw_run(&raw, 2, script)->exit_code, ==, 0);
+  raw_end(&raw);
+}
+
+/* Cancelled while its keeper reads what it is to begin: it is killed when it begins, and the keeper goes on. */
+static void test_cancel_before_begin(void) {
+  struct raw raw;
+  g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+  if (!raw_begin_as_init(&raw)) {
+    return;
+  }
+  for (int i = 0; i < 1500; i++) {
+    g_autofree char *variable = g_strdup_printf("VARIABLE_OF_A_LONG_NAME_%d=", i);
+    g_strv_builder_add(builder, variable);
+  }
+  g_auto(GStrv) variables = g_strv_builder_end(builder);
+  g_autofree char *keeper = g_strdup(raw_run(&raw, 1, "echo $PPID")->out->str);
+  raw_execute(&raw, 2,
+              (struct raw_command){.script = "exec sleep 1000",
+                                   .environment = (const char *const *)variables});
+  raw_send_cancel(&raw, 2);
+  g_assert_cmpint(raw_wait(&raw, 2)->status, ==, SANDHOST_CANCELLED);
+  g_assert_cmpstr(raw_run(&raw, 3, "echo $PPID")->out->str, ==, keeper);
+  raw_end(&raw);
+}
+
 /* A stopped keeper neither starts nor ends anything by itself. */
 static void test_stop_all(void) {
   struct raw raw;
@@ -178,6 +218,8 @@ int main(int argc, char **argv) {
   g_test_add_func("/guest/init/killed-by-another", test_killed_by_another);
   g_test_add_func("/guest/init/limit-without-keeper", test_limit_without_keeper);
   g_test_add_func("/guest/init/cancel-spares-others", test_cancel_spares_others);
+  g_test_add_func("/guest/init/limit-spares-what-ended", test_limit_spares_what_ended);
+  g_test_add_func("/guest/init/cancel-before-begin", test_cancel_before_begin);
   g_test_add_func("/guest/init/stop-all", test_stop_all);
   g_test_add_func("/guest/init/one-keeper", test_one_keeper);
   g_test_add_func("/guest/init/init-survives", test_init_survives);
