@@ -204,22 +204,21 @@ static int32_t spoil_end(struct sandhost_call *call, const struct spoiled *spoil
   return status;
 }
 
-/* A process that outlives the end of its command, where the script started one by setsid. */
-static void keep_orphan(struct sandhost_call *call, const struct sandhost_sandbox *sandbox,
-                        const struct sandhost_execute *request) {
+/* A process that outlives the end of its command, where the script started one by setsid. Waits until it is a sleep, since
+ * nobody looks for a setsid. To grep a NUL ends a line: the words of both would match. */
+static int32_t keep_orphan(struct sandhost_call *call, const struct sandhost_sandbox *sandbox,
+                           const struct sandhost_execute *request) {
   const char *script = request->argc == 3 ? request->argv[2].data : "";
   const char *at = strstr(script, "setsid sleep ");
   char line[200];
-  if (at) {
-    snprintf(line, sizeof line, "setsid sleep %ld > /dev/null 2>&1 & sleep 0.3; kill -0 $!",
-             strtol(at + strlen("setsid sleep "), NULL, 10));
-    for (int i = 0; i < 20; i++) {
-      if (vice_run(call, sandbox->base, line, NULL, 0, NULL, NULL) == SANDHOST_OK) {
-        return;
-      }
-      dprintf(STDERR_FILENO, "vice: the orphan did not stay\n");
-    }
+  if (!at) {
+    return SANDHOST_OK;
   }
+  snprintf(line, sizeof line,
+           "setsid sleep %ld > /dev/null 2>&1 & until tr '\\0' ' ' < /proc/$!/cmdline | "
+           "grep -q '^sleep '; do kill -0 $! || exit; sleep 0.05; done",
+           strtol(at + strlen("setsid sleep "), NULL, 10));
+  return vice_run(call, sandbox->base, line, NULL, 0, NULL, NULL);
 }
 
 /* ---- After it ------------------------------------------------------------------------------------------------------------ */
@@ -281,8 +280,8 @@ static int32_t do_execute(struct sandhost_call *call, struct sandhost_sandbox *s
   int32_t status = vice_base->execute(call, place, &asked->request, &ours, ret_result);
   if (status == SANDHOST_OK) {
     status = spoil_result(call, &asked->request, ret_result);
-    if (has_vice("orphan") && ret_result->ended == SANDHOST_ENDED_LIMIT) {
-      keep_orphan(call, sandbox, &asked->request);
+    if (status == SANDHOST_OK && has_vice("orphan") && ret_result->ended == SANDHOST_ENDED_LIMIT) {
+      status = keep_orphan(call, sandbox, &asked->request);
     }
   }
   return spoil_end(call, spoiled, status);
