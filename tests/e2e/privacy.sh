@@ -266,12 +266,13 @@ mkfifo lines
 "$sandhost" session -c some.json <lines >out.1 2>err.1 &
 session=$!
 exec 9>lines
-echo '{"id": 1, "command": "sleep 60"}' >&9
+# A run that waits begins nothing more, and ends with the last that it began: the sleep has to be first.
+begun() { sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM events WHERE type = 'sandbox_exec_started'"; }
+before=$(begun)
+echo '{"id": 1, "command": "sleep 1000"}' >&9
+until [ "$(begun)" -gt "$before" ]; do sleep 0.05; done
 echo "{\"id\": 2, \"command\": \"printf %s $model\"}" >&9
-for _ in {1..600}; do
-  ! grep -q awaiting_approval out.1 || break
-  sleep 0.1
-done
+until grep -q awaiting_approval out.1; do sleep 0.05; done
 want_kept() { # COUNT TEXT
   [ "$(sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM approvals WHERE content LIKE '%$model%'")" = "$1" ] || fail "$2"
 }
