@@ -163,7 +163,8 @@ static void spoil_process(void) {
 }
 
 /* What a vice makes of a good end. */
-static int32_t spoil_result(struct sandhost_call *call, const struct sandhost_execute *request,
+static int32_t spoil_result(struct sandhost_call *call, const struct sandhost_sandbox *sandbox,
+                            const struct sandhost_execute *request,
                             struct sandhost_result *result) {
   bool exited = result->ended == SANDHOST_ENDED_EXIT;
   bool limit = result->ended == SANDHOST_ENDED_LIMIT;
@@ -181,6 +182,11 @@ static int32_t spoil_result(struct sandhost_call *call, const struct sandhost_ex
     result->ended = SANDHOST_ENDED_LIMIT;
   } else if (has_vice("untimely") && limit) {
     result->exit_code = 1;
+  } else if (has_vice("mistaken") && result->ended == SANDHOST_ENDED_MEMORY) {
+    result->ended = SANDHOST_ENDED_SIGNAL;
+  } else if (has_vice("suspicious") && exited && sandbox->has_memory_limit &&
+             result->exit_code == 137) {
+    result->ended = SANDHOST_ENDED_MEMORY;
   }
   return SANDHOST_OK;
 }
@@ -200,6 +206,9 @@ static int32_t spoil_end(struct sandhost_call *call, const struct spoiled *spoil
   }
   if (has_vice("lenient") && status == SANDHOST_INVALID) {
     return SANDHOST_OK;
+  }
+  if (has_vice("mistaking") && status == SANDHOST_LOST && spoiled->out == 0) {
+    return SANDHOST_CANCELLED;
   }
   return status;
 }
@@ -279,7 +288,7 @@ static int32_t do_execute(struct sandhost_call *call, struct sandhost_sandbox *s
   struct sandhost_sandbox *place = place_of(call, sandbox, &asked->request);
   int32_t status = vice_base->execute(call, place, &asked->request, &ours, ret_result);
   if (status == SANDHOST_OK) {
-    status = spoil_result(call, &asked->request, ret_result);
+    status = spoil_result(call, sandbox, &asked->request, ret_result);
     if (status == SANDHOST_OK && has_vice("orphan") && ret_result->ended == SANDHOST_ENDED_LIMIT) {
       status = keep_orphan(call, sandbox, &asked->request);
     }
@@ -287,18 +296,46 @@ static int32_t do_execute(struct sandhost_call *call, struct sandhost_sandbox *s
   return spoil_end(call, spoiled, status);
 }
 
-static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                                const struct sandhost_execute *request,
-                                const struct sandhost_observer *observer,
-                                struct sandhost_result *ret_result) {
+/* The command of the suite that kills what stands above it. */
+static bool is_killer(const struct sandhost_execute *request) {
+  return request->argc == 3 && strstr(request->argv[2].data, "kill -9 $all");
+}
+
+/* What some make of such a command, which they do not even run. */
+static int32_t spoil_killer(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                            struct sandhost_result *ret_result) {
+  static const struct sandhost_text why = {"it was killed", 13};
+  if (has_vice("returning")) {
+    vice_host->report(call, SANDHOST_REPORT_LOST, why);
+    return vice_fail(call, SANDHOST_LOST, "it was killed");
+  }
+  if (has_vice("unsettled")) {
+    return vice_fail(call, SANDHOST_INTERNAL, "something was killed");
+  }
+  vice_run(call, sandbox->base, "rm -rf to", NULL, 0, NULL, NULL);
+  ret_result->ended = SANDHOST_ENDED_SIGNAL;
+  ret_result->signal = 9;
+  ret_result->exit_code = 137;
+  return SANDHOST_OK;
+}
+
+/* "clinging". */
+static void use_clung(void) {
+  struct sandhost_sink sink = vice_clung;
+  vice_clung = (struct sandhost_sink){0};
+  if (sink.write) {
+    sink.write(sink.user, "x", 1);
+  }
+}
+
+static int32_t execute_spoiled(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                               const struct sandhost_execute *request,
+                               const struct sandhost_observer *observer,
+                               struct sandhost_result *ret_result) {
   struct asked asked = {.request = *request};
   struct spoiled spoiled = {.theirs = observer,
                             .noisy =
                                 request->argc == 3 && strstr(request->argv[2].data, "echo noise")};
-  int32_t status = vice_look(call, sandbox);
-  if (status != SANDHOST_OK) {
-    return status;
-  }
   if (has_vice("small") && request->argc == 3 && request->argv[2].length > 131072) {
     return vice_fail(call, SANDHOST_LIMIT, "the command is too long");
   }
@@ -308,7 +345,7 @@ static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sand
   if (has_vice("serial")) {
     pthread_mutex_lock(&sandbox->one_at_a_time);
   }
-  status = do_execute(call, sandbox, &asked, &spoiled, ret_result);
+  int32_t status = do_execute(call, sandbox, &asked, &spoiled, ret_result);
   if (has_vice("serial")) {
     pthread_mutex_unlock(&sandbox->one_at_a_time);
   }
@@ -317,10 +354,43 @@ static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sand
   return status;
 }
 
+static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                                const struct sandhost_execute *request,
+                                const struct sandhost_observer *observer,
+                                struct sandhost_result *ret_result) {
+  struct vice_passage passage;
+  bool makes_it_up = has_vice("returning") || has_vice("unsettled") || has_vice("restarting");
+  int32_t status = vice_enter(&passage, call, sandbox, "execute");
+  use_clung();
+  if (status == SANDHOST_OK && makes_it_up && is_killer(request)) {
+    status = spoil_killer(call, sandbox, ret_result);
+  } else if (status == SANDHOST_OK) {
+    status = execute_spoiled(call, sandbox, request, observer, ret_result);
+  }
+  return vice_leave(&passage, status);
+}
+
+/* ---- Signals ------------------------------------------------------------------------------------------------------------- */
+
+/* "solitary": what the command started gets none. */
+#define ONLY_ITS_OWN                                                                               \
+  "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2> /dev/null | "                            \
+  "grep -q \"^sh -c sh -c 'trap\" && kill -10 ${p##*/}; done; true"
+
 static int32_t commands_signal(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                                uint64_t execution, int32_t number) {
   int32_t status = vice_look(call, sandbox);
-  return status == SANDHOST_OK ? vice_base->signal(call, sandbox->base, execution, number) : status;
+  if (status != SANDHOST_OK) {
+    return status;
+  }
+  if (has_vice("solitary") && number == 10) {
+    return vice_run(call, sandbox->base, ONLY_ITS_OWN, NULL, 0, NULL, NULL);
+  }
+  if (has_vice("coarse") && number == 15) {
+    number = 9;
+  }
+  status = vice_base->signal(call, sandbox->base, execution, number);
+  return has_vice("obliging") && status == SANDHOST_NOT_FOUND ? SANDHOST_OK : status;
 }
 
 void vice_commands(struct sandhost_provider *table) {

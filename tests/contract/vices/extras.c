@@ -26,15 +26,20 @@ static struct kept *snapshots; /* vice_lock */
 
 static int32_t extras_snapshot(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
   static int number;
-  int32_t status = vice_look(call, sandbox);
+  struct vice_passage passage;
+  int32_t status = vice_enter(&passage, call, sandbox, "snapshot");
   struct kept *kept = calloc(1, sizeof *kept);
   if (status == SANDHOST_OK) {
     status = vice_run(call, sandbox->base, "tar -cf - .", NULL, 0, &kept->tar, &kept->length);
   }
+  if (status == SANDHOST_OK && has_vice("brittle") &&
+      vice_host->wait(call, -1, 0, VICE_MOMENT) == SANDHOST_CANCELLED) {
+    status = vice_fail(call, SANDHOST_INTERNAL, "cancelled");
+  }
   if (status != SANDHOST_OK) {
     free(kept->tar);
     free(kept);
-    return status;
+    return vice_leave(&passage, status);
   }
   pthread_mutex_lock(&vice_lock);
   snprintf(kept->id, sizeof kept->id, "snapshot-%d", ++number);
@@ -42,7 +47,7 @@ static int32_t extras_snapshot(struct sandhost_call *call, struct sandhost_sandb
   snapshots = kept;
   pthread_mutex_unlock(&vice_lock);
   vice_host->report(call, SANDHOST_REPORT_SNAPSHOT, text_of(kept->id));
-  return SANDHOST_OK;
+  return vice_leave(&passage, SANDHOST_OK);
 }
 
 static int32_t extras_delete_snapshot(struct sandhost_call *call,
@@ -66,12 +71,15 @@ static int32_t extras_delete_snapshot(struct sandhost_call *call,
 
 int32_t vice_restore(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                      struct sandhost_text snapshot) {
-  if (snapshot.length == 0 || has_vice("blank")) {
+  if (snapshot.length == 0) {
     return SANDHOST_OK;
   }
   const struct kept *kept = snapshots;
   while (kept && !same(snapshot, kept->id)) {
     kept = kept->next;
+  }
+  if ((kept && has_vice("blank")) || (!kept && has_vice("inventive"))) {
+    return SANDHOST_OK;
   }
   return kept ? vice_run(call, sandbox->base, "tar -xpf -", kept->tar, kept->length, NULL, NULL)
               : vice_fail(call, SANDHOST_NOT_FOUND, "no such snapshot");
@@ -128,17 +136,20 @@ int32_t vice_spare(struct sandhost_call *call, struct sandhost_sandbox *sandbox)
   return sandbox->spare ? SANDHOST_OK : vice_make(call, &request, network.mode, &sandbox->spare);
 }
 
-static int32_t extras_set_network(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                                  const struct sandhost_network *network) {
-  int32_t status = vice_look(call, sandbox);
-  if (status == SANDHOST_OK && vice_host->cancelled(call)) {
+static int32_t change_network(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                              const struct sandhost_network *network) {
+  if (vice_host->cancelled(call)) {
     bool late = vice_host->wait(call, -1, 0, 0) == SANDHOST_TIMEOUT;
     return vice_fail(call, late ? SANDHOST_TIMEOUT : SANDHOST_CANCELLED, "the call is over");
   }
-  if (status != SANDHOST_OK || network->mode == sandbox->mode || has_vice("stuck")) {
-    return status;
+  if (has_vice("fragile") && vice_host->wait(call, -1, 0, VICE_MOMENT) == SANDHOST_CANCELLED) {
+    sandbox->ended = true;
+    return vice_fail(call, SANDHOST_CANCELLED, "cancelled");
   }
-  status = vice_spare(call, sandbox);
+  if (network->mode == sandbox->mode || has_vice("stuck")) {
+    return SANDHOST_OK;
+  }
+  int32_t status = vice_spare(call, sandbox);
   if (status == SANDHOST_OK) {
     struct sandhost_sandbox *other = sandbox->spare;
     sandbox->spare = sandbox->base;
@@ -148,9 +159,18 @@ static int32_t extras_set_network(struct sandhost_call *call, struct sandhost_sa
   return status;
 }
 
+static int32_t extras_set_network(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                                  const struct sandhost_network *network) {
+  struct vice_passage passage;
+  int32_t status = vice_enter(&passage, call, sandbox, "set_network_policy");
+  return vice_leave(&passage,
+                    status == SANDHOST_OK ? change_network(call, sandbox, network) : status);
+}
+
 static int32_t extras_probe(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                             const struct sandhost_probe *request, uint32_t *ret_verdict) {
-  int32_t status = vice_look(call, sandbox);
+  struct vice_passage passage;
+  int32_t status = vice_enter(&passage, call, sandbox, "probe");
   if (status == SANDHOST_OK) {
     status = vice_base->probe(call, sandbox->base, request, ret_verdict);
   }
@@ -160,26 +180,42 @@ static int32_t extras_probe(struct sandhost_call *call, struct sandhost_sandbox 
   if (status == SANDHOST_OK && has_vice("hopeless")) {
     *ret_verdict = SANDHOST_PROBE_BLOCKED;
   }
-  return status;
+  return vice_leave(&passage, status);
 }
 
-/* What the other provider declares, and that there are snapshots. */
+/* ---- What is enforced ------------------------------------------------------------------------------------------------------ */
+
+#define MOST_SETTINGS 64
+
+/* What the other provider declares, and behind it that there are snapshots. */
 static void declare_snapshots(struct sandhost_provider *table) {
-  static struct sandhost_enforces all[64];
-  size_t count = 0;
-  for (size_t i = 0; i < table->enforces_count && count < 63; i++) {
-    if (table->enforces[i].setting != SANDHOST_SETTING_SNAPSHOT) {
-      all[count++] = table->enforces[i];
-    }
-  }
+  static struct sandhost_enforces all[MOST_SETTINGS];
+  size_t count = table->enforces_count < MOST_SETTINGS ? table->enforces_count : MOST_SETTINGS - 1;
+  memcpy(all, table->enforces, count * sizeof *all);
   all[count++] = (struct sandhost_enforces){SANDHOST_SETTING_SNAPSHOT, SANDHOST_LEVEL_ENFORCED};
   table->enforces = all;
   table->enforces_count = count;
-  table->enforces_now = NULL; /* it counts the other's */
+}
+
+static int32_t extras_enforces_now(struct sandhost_call *call, struct sandhost_instance *instance,
+                                   uint32_t *levels, size_t count) {
+  int32_t status = vice_base->enforces_now(call, instance, levels, count - 1);
+  levels[count - 1] = SANDHOST_LEVEL_ENFORCED;
+  if (has_vice("boastful")) {
+    levels[count - 1] += 10;
+  } else if (has_vice("secretive")) {
+    levels[count - 1] = SANDHOST_LEVEL_CHECKED;
+  } else if (has_vice("overrunning")) {
+    levels[count] = SANDHOST_LEVEL_ENFORCED;
+  } else if (has_vice("undecided")) {
+    return vice_fail(call, SANDHOST_UNAVAILABLE, "nobody knows");
+  }
+  return status;
 }
 
 void vice_extras(struct sandhost_provider *table) {
   declare_snapshots(table);
+  table->enforces_now = vice_base->enforces_now ? extras_enforces_now : NULL;
   table->snapshot = extras_snapshot;
   table->delete_snapshot = extras_delete_snapshot;
   table->sweep = extras_sweep;

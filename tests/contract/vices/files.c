@@ -8,6 +8,9 @@
 
 /* ---- One at a time --------------------------------------------------------------------------------------------------- */
 
+/* "clinging": the sink of a read that was told to stop; whoever comes next uses it once more. */
+struct sandhost_sink vice_clung;
+
 struct cut {
   const struct sandhost_sink *theirs;
   size_t left;
@@ -39,7 +42,8 @@ static int32_t files_read(struct sandhost_call *call, struct sandhost_sandbox *s
   char room[4096];
   struct cut cut = {sink, has_vice("first-part") ? 1u << 20 : SIZE_MAX};
   const struct sandhost_sink ours = {.size = sizeof ours, .user = &cut, .write = cut_write};
-  int32_t status = vice_look(call, sandbox);
+  struct vice_passage passage;
+  int32_t status = vice_enter(&passage, call, sandbox, "read_file");
   if (status == SANDHOST_OK && has_vice("text-names") && !is_text(path)) {
     return vice_fail(call, SANDHOST_INVALID, "the name is no text");
   }
@@ -49,7 +53,13 @@ static int32_t files_read(struct sandhost_call *call, struct sandhost_sandbox *s
   if (status == SANDHOST_OK) {
     status = vice_base->read_file(call, sandbox->base, path, &ours);
   }
-  return has_vice("vague") && status == SANDHOST_NOT_FOUND ? SANDHOST_INVALID : status;
+  if (has_vice("clinging") && status == SANDHOST_CANCELLED && !vice_host->cancelled(call)) {
+    vice_clung = *sink;
+  }
+  if (has_vice("vague") && status == SANDHOST_NOT_FOUND) {
+    status = SANDHOST_INVALID;
+  }
+  return vice_leave(&passage, status);
 }
 
 /* Makes the path hold x by a command, which follows links and knows no bounds. */
@@ -63,21 +73,17 @@ static void write_by_command(struct sandhost_call *call, const struct sandhost_s
   }
 }
 
-static int32_t files_write(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
-                           struct sandhost_path path, uint32_t mode,
-                           const struct sandhost_source *source) {
+static int32_t write_spoiled(struct sandhost_call *call, const struct sandhost_sandbox *sandbox,
+                             struct sandhost_path path, uint32_t mode,
+                             const struct sandhost_source *source) {
   char room[4096];
-  int32_t status = vice_look(call, sandbox);
-  if (status != SANDHOST_OK) {
-    return status;
-  }
   if (has_vice("text-names") && !is_text(path)) {
     return vice_fail(call, SANDHOST_INVALID, "the name is no text");
   }
   if (has_vice("trimming")) {
     path = trimmed(path, room, sizeof room);
   }
-  status =
+  int32_t status =
       vice_base->write_file(call, sandbox->base, path, has_vice("modeless") ? 0644 : mode, source);
   if (has_vice("boundless") && status == SANDHOST_INVALID) {
     write_by_command(call, sandbox, path);
@@ -91,13 +97,25 @@ static int32_t files_write(struct sandhost_call *call, struct sandhost_sandbox *
   return status;
 }
 
+static int32_t files_write(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
+                           struct sandhost_path path, uint32_t mode,
+                           const struct sandhost_source *source) {
+  struct vice_passage passage;
+  int32_t status = vice_enter(&passage, call, sandbox, "write_file");
+  if (status == SANDHOST_OK) {
+    status = write_spoiled(call, sandbox, path, mode, source);
+  }
+  return vice_leave(&passage, status);
+}
+
 /* ---- Tar ----------------------------------------------------------------------------------------------------------------- */
 
 static int32_t files_upload(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                             struct sandhost_path dir, const struct sandhost_source *tar) {
-  int32_t status = vice_look(call, sandbox);
+  struct vice_passage passage;
+  int32_t status = vice_enter(&passage, call, sandbox, "upload");
   if (status != SANDHOST_OK) {
-    return status;
+    return vice_leave(&passage, status);
   }
   status = vice_base->upload(call, sandbox->base, dir, tar);
   sandbox->uploaded = sandbox->uploaded || status == SANDHOST_OK;
@@ -107,22 +125,28 @@ static int32_t files_upload(struct sandhost_call *call, struct sandhost_sandbox 
   if (has_vice("escaping") && status == SANDHOST_INVALID) {
     vice_run(call, sandbox->base, ": > /tmp/escape", NULL, 0, NULL, NULL);
   }
-  return has_vice("credulous") && status == SANDHOST_INVALID ? SANDHOST_OK : status;
+  if (has_vice("credulous") && status == SANDHOST_INVALID) {
+    status = SANDHOST_OK;
+  }
+  return vice_leave(&passage, status);
 }
 
 static int32_t files_download(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                               struct sandhost_path dir, const struct sandhost_path *names,
                               size_t count, const struct sandhost_sink *tar) {
-  int32_t status = vice_look(call, sandbox);
+  struct vice_passage passage;
+  int32_t status = vice_enter(&passage, call, sandbox, "download");
   struct sandhost_path *turned = calloc(count + 1, sizeof *turned);
   for (size_t i = 0; i < count; i++) {
     turned[i] = names[has_vice("backwards") ? count - 1 - i : i];
   }
   if (status == SANDHOST_OK) {
     status = vice_base->download(call, sandbox->base, dir, turned, count, tar);
+  } else if (has_vice("ghostly")) {
+    tar->write(tar->user, "x", 1);
   }
   free(turned);
-  return status;
+  return vice_leave(&passage, status);
 }
 
 struct listing {
@@ -155,11 +179,21 @@ static int32_t list_entry(void *user, const struct sandhost_entry *entry) {
 static int32_t files_changes(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                              const struct sandhost_changes *request,
                              const struct sandhost_entry_sink *sink) {
+  struct vice_passage passage;
+  struct sandhost_changes asked = *request;
   struct listing listing = {sink, request, sandbox->uploaded};
   const struct sandhost_entry_sink ours = {
       .size = sizeof ours, .user = &listing, .entry = list_entry};
-  int32_t status = vice_look(call, sandbox);
-  return status == SANDHOST_OK ? vice_base->changes(call, sandbox->base, request, &ours) : status;
+  int32_t status = vice_enter(&passage, call, sandbox, "changes");
+  if (has_vice("one-more")) {
+    asked.max_entries += asked.max_entries > 0 ? 1 : 0;
+  } else if (has_vice("ample")) {
+    asked.max_hash_bytes += asked.max_hash_bytes > 0 ? 1 : 0;
+  }
+  if (status == SANDHOST_OK) {
+    status = vice_base->changes(call, sandbox->base, &asked, &ours);
+  }
+  return vice_leave(&passage, status);
 }
 
 void vice_files(struct sandhost_provider *table) {

@@ -28,7 +28,34 @@ int32_t vice_make(struct sandhost_call *call, const struct sandhost_create *requ
                                       : mode;
   ours.network = &network;
   ours.snapshot = (struct sandhost_text){"", 0};
+  if (has_vice("overlooking")) {
+    ours.image = (struct sandhost_text){"", 0};
+  }
+  if (has_vice("doubling")) {
+    static int number;
+    char key[200];
+    snprintf(key, sizeof key, "%.100s-%d", request->key.data,
+             __atomic_add_fetch(&number, 1, __ATOMIC_SEQ_CST));
+    ours.key = (struct sandhost_text){key, strlen(key)};
+    return vice_base->create(call, vice_base_instance, &ours, ret_base);
+  }
   return vice_base->create(call, vice_base_instance, &ours, ret_base);
+}
+
+/* "jealous": a key is taken for ever. */
+static bool was_taken(struct sandhost_text key) {
+  static char *taken[1000];
+  static size_t count;
+  bool found = false;
+  pthread_mutex_lock(&vice_lock);
+  for (size_t i = 0; i < count; i++) {
+    found = found || strcmp(taken[i], key.data) == 0;
+  }
+  if (!found && count < sizeof taken / sizeof *taken) {
+    taken[count++] = strdup(key.data);
+  }
+  pthread_mutex_unlock(&vice_lock);
+  return found;
 }
 
 static int being_made; /* atomic */
@@ -48,6 +75,8 @@ static struct sandhost_sandbox *sandbox_new(const struct sandhost_create *reques
                                             struct sandhost_sandbox *base) {
   struct sandhost_sandbox *sandbox = calloc(1, sizeof *sandbox);
   sandbox->base = base;
+  sandbox->handles = 1;
+  sandbox->has_memory_limit = request->memory_bytes > 0;
   sandbox->mode = request->network->mode;
   sandbox->key = copy_of(request->key);
   sandbox->run_id = copy_of(request->run_id);
@@ -62,6 +91,9 @@ static struct sandhost_sandbox *sandbox_new(const struct sandhost_create *reques
 }
 
 static void life_release(struct sandhost_sandbox *sandbox) {
+  if (__atomic_sub_fetch(&sandbox->handles, 1, __ATOMIC_SEQ_CST) > 0) {
+    return;
+  }
   pthread_mutex_lock(&vice_lock);
   struct sandhost_sandbox **at = &vice_all;
   while (*at != sandbox) {
@@ -81,6 +113,22 @@ static void life_release(struct sandhost_sandbox *sandbox) {
   free(sandbox->working_dir);
   free(sandbox->ref);
   free(sandbox);
+}
+
+/* Some take their time at the end, so that a cancel finds them there. */
+static int32_t linger(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
+  if (!has_vice("messy") && !has_vice("sulky")) {
+    return SANDHOST_OK;
+  }
+  if (vice_host->wait(call, -1, 0, VICE_MOMENT) != SANDHOST_CANCELLED) {
+    return SANDHOST_OK;
+  }
+  if (has_vice("messy")) { /* where sweep finds it */
+    return vice_fail(call, SANDHOST_CANCELLED, "cancelled");
+  }
+  vice_base->terminate(call, sandbox->base);
+  life_release(sandbox);
+  return vice_fail(call, SANDHOST_INTERNAL, "cancelled");
 }
 
 static int32_t create_beside(struct sandhost_call *call, const struct sandhost_create *request,
@@ -108,8 +156,9 @@ static int32_t create_beside(struct sandhost_call *call, const struct sandhost_c
   if (status != SANDHOST_OK) {
     vice_base->terminate(call, base);
     life_release(*ret_sandbox);
+    return status;
   }
-  return status;
+  return linger(call, *ret_sandbox);
 }
 
 static int32_t life_create(struct sandhost_call *call, struct sandhost_instance *instance,
@@ -123,9 +172,11 @@ static int32_t life_create(struct sandhost_call *call, struct sandhost_instance 
   if (has_vice("changing")) {
     umask(umask(0) ^ 05); /* another one each time */
   }
-  int32_t status = create_beside(call, request, alive() - 1, ret_sandbox);
+  int32_t status = has_vice("jealous") && was_taken(request->key)
+                       ? vice_fail(call, SANDHOST_EXISTS, "it was there once")
+                       : create_beside(call, request, alive() - 1, ret_sandbox);
   __atomic_sub_fetch(&being_made, 1, __ATOMIC_SEQ_CST);
-  return status;
+  return has_vice("impatient") && status == SANDHOST_TIMEOUT ? SANDHOST_CANCELLED : status;
 }
 
 static int32_t life_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
@@ -135,7 +186,7 @@ static int32_t life_terminate(struct sandhost_call *call, struct sandhost_sandbo
   if (has_vice("obedient") && vice_host->cancelled(call)) {
     return vice_fail(call, SANDHOST_CANCELLED, "cancelled");
   }
-  if (has_vice("undead")) {
+  if (has_vice("undead") || (has_vice("lingering") && sandbox->handles > 1)) {
     return SANDHOST_OK;
   }
   sandbox->ended = true;
@@ -147,10 +198,52 @@ static int32_t life_terminate(struct sandhost_call *call, struct sandhost_sandbo
   return status == SANDHOST_OK ? second : status;
 }
 
+/* ---- attach ---------------------------------------------------------------------------------------------------------------- */
+
+/* Hold the lock. */
+static struct sandhost_sandbox *find(struct sandhost_text ref) {
+  struct sandhost_sandbox *at = vice_all;
+  while (at && (at->ended || strcmp(at->ref, ref.data) != 0)) {
+    at = at->next;
+  }
+  return at;
+}
+
+/* "stranger": another sandbox than the one that was asked for. */
+static int32_t attach_new(struct sandhost_call *call, const struct sandhost_sandbox *found,
+                          struct sandhost_sandbox **ret_sandbox) {
+  const struct sandhost_network network = {.size = sizeof network, .mode = found->mode};
+  const struct sandhost_create request = {
+      .size = sizeof request,
+      .key = {"stranger", 8},
+      .run_id = {found->run_id, strlen(found->run_id)},
+      .working_dir = {found->working_dir, strlen(found->working_dir)},
+      .network = &network};
+  return create_beside(call, &request, 1, ret_sandbox);
+}
+
+/* The same handle once more: its two owners share all of it. */
+static int32_t life_attach(struct sandhost_call *call, struct sandhost_instance *instance,
+                           struct sandhost_text ref, struct sandhost_sandbox **ret_sandbox) {
+  (void)instance;
+  pthread_mutex_lock(&vice_lock);
+  struct sandhost_sandbox *found = find(ref);
+  if (found && !has_vice("stranger")) {
+    __atomic_add_fetch(&found->handles, 1, __ATOMIC_SEQ_CST);
+    *ret_sandbox = found;
+  }
+  pthread_mutex_unlock(&vice_lock);
+  if (found) {
+    return has_vice("stranger") ? attach_new(call, found, ret_sandbox) : SANDHOST_OK;
+  }
+  return vice_fail(call, has_vice("learned") ? SANDHOST_LOST : SANDHOST_NOT_FOUND,
+                   "no such sandbox");
+}
+
 void vice_life(struct sandhost_provider *table) {
   table->open = life_open;
   table->create = life_create;
   table->terminate = life_terminate;
   table->release = life_release;
-  table->attach = NULL;
+  table->attach = life_attach;
 }

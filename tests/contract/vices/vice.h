@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sandhost/provider.h>
 #include <stdbool.h>
+#include <string.h>
 
 extern const struct sandhost_host *vice_host;        /* the suite's */
 extern const struct sandhost_provider *vice_base;    /* the other provider */
@@ -26,6 +27,8 @@ struct sandhost_sandbox {
   char *key, *run_id, *working_dir, *ref;
   bool ended;    /* terminated or swept */
   bool uploaded; /* something was */
+  bool has_memory_limit;
+  int handles; /* one more for each attach; atomic */
   int terminations;
   int running; /* commands; atomic */
   pthread_mutex_t one_at_a_time;
@@ -34,6 +37,14 @@ struct sandhost_sandbox {
 
 /* fail(status, message). */
 int32_t vice_fail(struct sandhost_call *call, int32_t status, const char *message);
+/* What the other provider does not hear of the call, nor the host of it, while the thread's present call lasts. */
+struct vice_ears {
+  bool no_cancel, no_deadline;
+  bool no_error;       /* fail is not passed on */
+  bool no_lost_reason; /* nor SANDHOST_REPORT_LOST */
+};
+extern _Thread_local struct vice_ears vice_ears;
+
 /* SANDHOST_LOST, with a reason, where it has ended. */
 int32_t vice_look(struct sandhost_call *call, const struct sandhost_sandbox *sandbox);
 
@@ -42,8 +53,31 @@ int32_t vice_look(struct sandhost_call *call, const struct sandhost_sandbox *san
 int32_t vice_run(struct sandhost_call *call, struct sandhost_sandbox *base, const char *script,
                  const char *input, size_t input_length, char **output, size_t *output_length);
 
+/* The same, without input and output, whether the call is over or not. */
+void vice_run_anyway(struct sandhost_call *call, struct sandhost_sandbox *base, const char *script);
+
+/* An operation on its way through the wrapper. */
+struct vice_passage {
+  struct sandhost_call *call;
+  struct sandhost_sandbox *sandbox;
+  bool reads, writes; /* it is read_file, write_file */
+  bool over;          /* its call was, when it came */
+  bool ended;         /* the sandbox was */
+};
+/* Begins it: as vice_look. */
+int32_t vice_enter(struct vice_passage *passage, struct sandhost_call *call,
+                   struct sandhost_sandbox *sandbox, const char *operation);
+/* Ends it, with what it is to return. */
+int32_t vice_leave(const struct vice_passage *passage, int32_t status);
+
+/* Longer than what a sandbox does in it takes, so that somebody who acts at a part of it always comes in time; ns. */
+#define VICE_MOMENT ((int64_t)200000000)
+
 /* Opens a file and forgets it; flags: O_CLOEXEC or none. */
 void vice_open(int flags);
+
+/* A sink whose operation has returned; write is NULL where there is none. */
+extern struct sandhost_sink vice_clung;
 
 /* The operations, by file. */
 void vice_life(struct sandhost_provider *table);
