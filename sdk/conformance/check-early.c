@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "left.h"
 #include "operations.h"
 
 /* In so many times of an empty command. */
@@ -60,6 +61,9 @@ static void begin_late(const Operation *operation, Box *box, gboolean cancelled,
           status_name(expected));
   } else if (call.fails == 0) {
     wrong(verdict, "%s returned %s and told no error", operation->name, status_name(status));
+  } else if (moment.pieces > 0 && operation_gives(operation)) {
+    wrong(verdict, "%s of a call that %s gave something", operation->name,
+          cancelled ? "was cancelled" : "had no time left");
   }
   call_clear(&call);
 }
@@ -248,37 +252,6 @@ static gboolean cancel_create(Subject *subject, gint64 delay, Verdict *verdict) 
   gboolean certain = status == SANDHOST_OK || !call.may_have_happened;
   call_clear(&call);
   return certain;
-}
-
-static void note_left(gpointer data, gpointer user) {
-  g_string_append_printf(user, " %s", (const char *)data);
-}
-
-static int32_t take_orphan(void *user, const struct sandhost_orphan *orphan) {
-  g_ptr_array_add(user, g_strndup(orphan->ref.data, orphan->ref.length));
-  return SANDHOST_OK;
-}
-
-/* What a sweep of this suite's sandboxes finds, when none is wanted any more. Where create was not certain it is taken
- * away, which is what a sweep is for. */
-static void want_none_left(Subject *subject, gboolean certain, Verdict *verdict) {
-  g_autoptr(GPtrArray) refs = g_ptr_array_new_with_free_func(g_free);
-  const struct sandhost_sweep request = {
-      .size = sizeof request, .run_id = as_text(subject->run_id), .dry_run = certain};
-  const struct sandhost_orphan_sink sink = {
-      .size = sizeof sink, .user = refs, .orphan = take_orphan};
-  struct sandhost_call call;
-  if (!subject->table->sweep) {
-    return;
-  }
-  call_init(&call, 60);
-  subject->table->sweep(&call, subject->instance, &request, &sink);
-  call_clear(&call);
-  if (certain && refs->len > 0) {
-    g_autoptr(GString) names = g_string_new(NULL);
-    g_ptr_array_foreach(refs, note_left, names);
-    wrong(verdict, "a create that failed left%s", names->str);
-  }
 }
 
 static void check_create(Subject *subject, Verdict *verdict) {

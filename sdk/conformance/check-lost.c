@@ -14,7 +14,8 @@
 
 static void want_lost_by(const Operation *operation, Box *box, Verdict *verdict) {
   struct sandhost_call call;
-  Moment moment = {0};
+  /* One that lives all the same would go on giving until the deadline. */
+  Moment moment = {.act = operation_gives(operation) ? ACT_STOP : ACT_NONE, .at = 1};
   call_init(&call, 60);
   gint32 status = operation_run(operation, box, &call, &moment);
   if (operation_is_absent(operation, &moment, status)) {
@@ -24,7 +25,7 @@ static void want_lost_by(const Operation *operation, Box *box, Verdict *verdict)
           status_name(status), call.message ? call.message : "no message");
   } else if (!call.message || !*call.message) {
     wrong(verdict, "%s of a sandbox that is gone told no error", operation->name);
-  } else if (moment.bytes > 0 && operation->is_whole) {
+  } else if (moment.bytes > 0 && operation_gives(operation)) {
     wrong(verdict, "%s of a sandbox that is gone gave %" G_GUINT64_FORMAT " bytes", operation->name,
           moment.bytes);
   }
@@ -240,6 +241,9 @@ static char *killing_script(const Subject *subject) {
   return own ? g_strdup_printf(KILL_ABOVE, where, own, own, top) : NULL;
 }
 
+/* In seconds, where the command outlives what stood above it. Long before it is over everything is killed. */
+#define KILLERS_LIMIT 5
+
 /* Whatever a command kills, its call comes back, and the sandbox goes on or is lost: never both. */
 static void check_killed_inside(Subject *subject, Verdict *verdict) {
   Box box;
@@ -249,7 +253,8 @@ static void check_killed_inside(Subject *subject, Verdict *verdict) {
   }
   operations_prepare(&box, verdict);
   g_autofree char *script = killing_script(subject);
-  run_script(&box, script ? script : "exit 9", &(RunOptions){.limit = 20, .deadline = 120}, &ran);
+  run_script(&box, script ? script : "exit 9",
+             &(RunOptions){.limit = KILLERS_LIMIT, .deadline = 120}, &ran);
   if (ran.status == SANDHOST_OK && ran.result.exit_code == 9 && ran.out->len == 0) {
     skipped(verdict, "nothing stands above the command that may be killed without a doubt");
   } else if (ran.status == SANDHOST_LOST) {

@@ -2,6 +2,7 @@
 /* check-making.c: what create is asked for: a key that is there already, what is not kept, a limit of memory. */
 #include <string.h>
 
+#include "left.h"
 #include "suite.h"
 
 /* ---- Levels ------------------------------------------------------------------------------------------------------- */
@@ -26,8 +27,9 @@ static guint32 level_of(Subject *subject, guint32 setting) {
   return level;
 }
 
-/* *ret_message: owned; of a failure. */
-static gint32 make(Subject *subject, const MakeRequest *request, Box *ret_box, char **ret_message) {
+/* *ret_message: owned; of a failure. certain becomes FALSE where that may have left something; NULL: nobody asks. */
+static gint32 make(Subject *subject, const MakeRequest *request, Box *ret_box, char **ret_message,
+                   gboolean *certain) {
   struct sandhost_call call;
   *ret_box = (Box){.subject = subject};
   call_init(&call, 300);
@@ -35,6 +37,9 @@ static gint32 make(Subject *subject, const MakeRequest *request, Box *ret_box, c
       subject->table->create(&call, subject->instance, &request->create, &ret_box->handle);
   ret_box->ref = g_strdup(call.ref);
   *ret_message = g_strdup(call.message ? call.message : "no message");
+  if (certain && status != SANDHOST_OK && call.may_have_happened) {
+    *certain = FALSE;
+  }
   call_clear(&call);
   return status;
 }
@@ -70,7 +75,7 @@ static void check_same_key(Subject *subject, Verdict *verdict) {
   }
   want_run(&first, "echo first > mark", 0, "", verdict);
   g_autofree char *message = NULL;
-  gint32 status = make(subject, &request, &second, &message);
+  gint32 status = make(subject, &request, &second, &message, NULL);
   if (status == SANDHOST_OK) {
     judge_second(&first, &second, verdict);
     box_close(&second, verdict);
@@ -92,13 +97,13 @@ static void check_same_key(Subject *subject, Verdict *verdict) {
 /* ---- What is not kept ---------------------------------------------------------------------------------------------- */
 
 static void want_unsupported(Subject *subject, guint32 setting, const MakeRequest *request,
-                             const char *what, Verdict *verdict) {
+                             const char *what, gboolean *certain, Verdict *verdict) {
   Box box;
   if (level_of(subject, setting) != SANDHOST_LEVEL_NONE) {
     return;
   }
   g_autofree char *message = NULL;
-  gint32 status = make(subject, request, &box, &message);
+  gint32 status = make(subject, request, &box, &message, certain);
   if (status != SANDHOST_UNSUPPORTED) {
     wrong(verdict, "create with %s, which is not declared, returned %s instead of UNSUPPORTED: %s",
           what, status_name(status), message);
@@ -116,10 +121,11 @@ static void check_unsupported(Subject *subject, Verdict *verdict) {
                                            .source = as_path("/usr/share"),
                                            .target = as_path("/mnt")}};
   MakeRequest request;
+  gboolean certain = TRUE;
 #define ASK(SETTING, WHAT, ...)                                                                    \
   make_request_init(&request, subject, SANDHOST_NETWORK_ALLOW);                                    \
   __VA_ARGS__;                                                                                     \
-  want_unsupported(subject, SANDHOST_SETTING_##SETTING, &request, WHAT, verdict)
+  want_unsupported(subject, SANDHOST_SETTING_##SETTING, &request, WHAT, &certain, verdict)
   ASK(IMAGE, "an image", request.create.image = as_text("busybox:test"));
   ASK(SNAPSHOT, "a snapshot", request.create.snapshot = as_text("snapshot"));
   ASK(CPU, "a CPU limit", request.create.cpu_millis = 500);
@@ -133,6 +139,7 @@ static void check_unsupported(Subject *subject, Verdict *verdict) {
       request.network.denied_count = 1);
   ASK(NETWORK_OFF, "no network", request.network.mode = SANDHOST_NETWORK_DENY);
 #undef ASK
+  want_none_left(subject, certain, verdict);
 }
 
 static void check_unknown_snapshot(Subject *subject, Verdict *verdict) {
@@ -145,14 +152,18 @@ static void check_unknown_snapshot(Subject *subject, Verdict *verdict) {
   make_request_init(&request, subject, SANDHOST_NETWORK_DENY);
   request.create.snapshot = as_text("sandhost-conformance-no-such-snapshot");
   g_autofree char *message = NULL;
-  gint32 status = make(subject, &request, &box, &message);
+  gboolean certain = TRUE;
+  gint32 status = make(subject, &request, &box, &message, &certain);
   if (status == SANDHOST_OK) {
     box_close(&box, verdict);
+  } else {
+    g_free(box.ref);
   }
   if (status != SANDHOST_NOT_FOUND && status != SANDHOST_INVALID) {
     wrong(verdict, "create from a snapshot that is none returned %s instead of NOT_FOUND: %s",
           status_name(status), message);
   }
+  want_none_left(subject, certain, verdict);
 }
 
 /* ---- Memory -------------------------------------------------------------------------------------------------------- */
@@ -194,9 +205,10 @@ const Check MAKING_CHECKS[] = {
      "the same key again is the same sandbox, or EXISTS, or takes the place of one that is LOST "
      "then; never are there two",
      check_same_key},
-    {"create: not kept", "what is asked for and not declared is UNSUPPORTED, never left out",
+    {"create: not kept",
+     "what is asked for and not declared is UNSUPPORTED, never left out, and leaves nothing",
      check_unsupported},
-    {"create: unknown snapshot", "a snapshot that does not exist is NOT_FOUND",
+    {"create: unknown snapshot", "a snapshot that does not exist is NOT_FOUND, and leaves nothing",
      check_unknown_snapshot},
     {"limit: memory", "a command that uses up the sandbox's memory is ENDED_MEMORY, 137",
      check_memory},

@@ -74,7 +74,9 @@ static void signal_reaches_group(Box *box, Verdict *verdict) {
   Ran ran;
   run_signalled(box,
                 "sh -c 'trap \"echo child >> got; exit 0\" USR1; : > ready; "
-                "while :; do sleep 0.05; done' & trap 'echo own >> got; wait; exit 5' USR1; "
+                "while :; do sleep 0.05; done' & "
+                "trap 'echo own >> got; i=0; until grep -q child got || [ $i -ge 100 ]; do "
+                "i=$((i+1)); sleep 0.1; done; exit 5' USR1; "
                 "while [ ! -e ready ]; do sleep 0.05; done; echo up; while :; do sleep 0.05; done",
                 10, &signalling, &ran);
   if (ran.status != SANDHOST_OK || ran.result.ended != SANDHOST_ENDED_EXIT ||

@@ -280,6 +280,10 @@ const Operation OPERATIONS[] = {
     {NULL, NULL, NULL, FALSE, FALSE, FALSE, NULL},
 };
 
+gboolean operation_gives(const Operation *operation) {
+  return operation->streams && (operation->is_whole || !operation->may_be_done);
+}
+
 gboolean operation_is_absent(const Operation *operation, const Moment *moment, gint32 status) {
   return operation->may_be_absent && status == SANDHOST_UNSUPPORTED && moment->pieces == 0;
 }

@@ -50,6 +50,9 @@ gboolean operations_prepare(Box *box, Verdict *verdict);
 /* That operations which did not succeed left nothing of theirs, and no half of it. */
 gboolean operations_left_nothing(Box *box, Verdict *verdict);
 
+/* Whether its stream comes out of the sandbox; the others' goes in, or they have none. */
+gboolean operation_gives(const Operation *operation);
+
 /* Whether the answer says that the sandbox has no such operation. */
 gboolean operation_is_absent(const Operation *operation, const Moment *moment, gint32 status);
 

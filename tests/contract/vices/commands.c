@@ -362,6 +362,9 @@ static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sand
   bool makes_it_up = has_vice("returning") || has_vice("unsettled") || has_vice("restarting");
   int32_t status = vice_enter(&passage, call, sandbox, "execute");
   use_clung();
+  if (has_vice("hasty") && passage.over && !passage.ended) {
+    observer->output(observer->user, SANDHOST_STDOUT, "output\n", 7);
+  }
   if (status == SANDHOST_OK && makes_it_up && is_killer(request)) {
     status = spoil_killer(call, sandbox, ret_result);
   } else if (status == SANDHOST_OK) {
@@ -381,7 +384,7 @@ static int32_t commands_signal(struct sandhost_call *call, struct sandhost_sandb
                                uint64_t execution, int32_t number) {
   int32_t status = vice_look(call, sandbox);
   if (status != SANDHOST_OK) {
-    return status;
+    return has_vice("unheard") ? SANDHOST_NOT_FOUND : status;
   }
   if (has_vice("solitary") && number == 10) {
     return vice_run(call, sandbox->base, ONLY_ITS_OWN, NULL, 0, NULL, NULL);

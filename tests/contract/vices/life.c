@@ -154,8 +154,10 @@ static int32_t create_beside(struct sandhost_call *call, const struct sandhost_c
   }
   status = vice_restore(call, *ret_sandbox, request->snapshot);
   if (status != SANDHOST_OK) {
-    vice_base->terminate(call, base);
-    life_release(*ret_sandbox);
+    if (!has_vice("keeping")) { /* where sweep finds it */
+      vice_base->terminate(call, base);
+      life_release(*ret_sandbox);
+    }
     return status;
   }
   return linger(call, *ret_sandbox);
