@@ -128,7 +128,7 @@ static void end_under(const Operation *operation, Subject *subject, guint at, Ve
                  .moment = {.act = ACT_HOOK, .at = at, .hook = stand_still, .user = &under}};
   pthread_mutex_init(&under.lock, NULL);
   pthread_cond_init(&under.change, NULL);
-  call_init(&under.call, 120);
+  call_init(&under.call, 60);
   GThread *thread = g_thread_new("under", run_under, &under);
   pthread_mutex_lock(&under.lock);
   while (!under.under_way) {
@@ -196,7 +196,7 @@ static void check_ended_under_silence(Subject *subject, Verdict *verdict) {
   }
   Ending ending = {.box = &box, .verdict = &other};
   run_script(&box, "sleep 600 & setsid sleep 600 & sleep 600",
-             &(RunOptions){.deadline = 120, .on_started = end_soon, .user = &ending}, &ran);
+             &(RunOptions){.on_started = end_soon, .user = &ending}, &ran);
   if (ending.thread) {
     g_thread_join(ending.thread);
   }

@@ -53,8 +53,8 @@ static int32_t write_piece(void *user, const void *data, size_t length) {
 
 static int64_t read_piece(void *user, void *buffer, size_t length) {
   Moment *moment = user;
-  gsize take = MIN(length, PIECE);
-  if (moment->bytes >= MOST_GIVEN) {
+  gsize take = MIN(MIN(length, PIECE), MOST_GIVEN - moment->bytes); /* what is more is no tar */
+  if (take == 0) {
     return 0;
   }
   memset(buffer, 'p', take);

@@ -49,4 +49,16 @@ grep -qxF '        found: upload returned UNSUPPORTED when it had touched its st
   cat "$work/out"
   wrong=1
 }
+
+# A name that no check has is told, also beside one that there is, and nothing is loaded for it.
+for words in '--only execute:' ''; do
+  code=0
+  # shellcheck disable=SC2086 # two words or none
+  "$sandhost" provider test "$SANDHOST_BUILD/tests/plugins/sandhost-crash.so" $words --only 'signal: grop' </dev/null >"$work/out" 2>&1 || code=$?
+  [ "$code" -eq 2 ] && [ "$(cat "$work/out")" = "sandhost: no check's name has 'signal: grop' in it" ] || {
+    echo "a name that no check has: $code" >&2
+    cat "$work/out"
+    wrong=1
+  }
+done
 exit $wrong

@@ -28,7 +28,7 @@ static int32_t leave_late(const struct vice_passage *passage, int32_t status) {
   if (has_vice("indifferent") && passage->reads && status == SANDHOST_CANCELLED) {
     return SANDHOST_OK;
   }
-  if (has_vice("unpunctual") && status == SANDHOST_TIMEOUT) {
+  if (has_vice("unpunctual") && passage->reads && status == SANDHOST_TIMEOUT) {
     return SANDHOST_CANCELLED;
   }
   if (has_vice("belated") && passage->writes) {

@@ -137,7 +137,7 @@ static int32_t create_beside(struct sandhost_call *call, const struct sandhost_c
   if (has_vice("few") && others >= 3) {
     return vice_fail(call, SANDHOST_LIMIT, "three sandboxes are enough");
   }
-  if (has_vice("eager") && vice_host->cancelled(call)) {
+  if (has_vice("eager") && strcmp(request->key.data, "sandbox_never") == 0) {
     return vice_fail(call, SANDHOST_INTERNAL, "cancelled");
   }
   int32_t status = vice_make(call, request, request->network->mode, &base);
@@ -188,11 +188,13 @@ static int32_t life_terminate(struct sandhost_call *call, struct sandhost_sandbo
   if (has_vice("obedient") && vice_host->cancelled(call)) {
     return vice_fail(call, SANDHOST_CANCELLED, "cancelled");
   }
-  if (has_vice("undead") || (has_vice("lingering") && sandbox->handles > 1)) {
+  /* Under a command they do as they should, since that one would run until its deadline. */
+  bool idle = __atomic_load_n(&sandbox->running, __ATOMIC_SEQ_CST) == 0;
+  if ((has_vice("undead") && idle) || (has_vice("lingering") && sandbox->handles > 1)) {
     return SANDHOST_OK;
   }
   sandbox->ended = true;
-  if (has_vice("survivors")) {
+  if (has_vice("survivors") && idle) {
     return SANDHOST_OK;
   }
   int32_t status = sandbox->spare ? vice_base->terminate(call, sandbox->spare) : SANDHOST_OK;
