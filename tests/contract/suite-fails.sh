@@ -100,12 +100,12 @@ inventive|create: unknown snapshot|create from a snapshot that is none returned 
 keeping|create: unknown snapshot|a create that failed left sandbox_*|early: create cancelled;early: create out of time
 resolute|early: cancelled at a piece|write_file with a cancel at piece 1 returned OK instead of CANCELLED: *|
 littering|early: cancelled at a piece|'cat to/kept; ls -A to' printed 'oldkept\npart\n' instead of 'oldkept\n'|
-brittle|early: cancelled at any time|snapshot, cancelled on the way, returned INTERNAL: cancelled|
+brittle|early: cancelled at any time|snapshot, cancelled on the way, returned INTERNAL: *|
 fragile|early: cancelled at any time|after set_network_policy the next command returned LOST: *|
 messy|early: create cancelled|a create that failed left sandbox_*|early: create out of time
 sulky|early: create cancelled|create, cancelled on the way, returned INTERNAL: cancelled|
 impatient|early: create out of time|create without any time left returned CANCELLED: *|
-hurried|early: deadline at a piece|read_file with the deadline at piece 1 returned CANCELLED instead of TIMEOUT: *|
+hurried|early: deadline at a piece|read_file with the deadline at piece * returned CANCELLED instead of TIMEOUT: *|
 indifferent|early: over before it begins|read_file of a call that was cancelled returned OK instead of CANCELLED|
 unpunctual|early: over before it begins|read_file of a call that had no time left returned CANCELLED instead of TIMEOUT|
 belated|early: over before it begins|'cat to/kept; ls -A to' printed 'latekept\n' instead of 'oldkept\n'|
@@ -142,8 +142,10 @@ judge() { # VICE [CHECK...]; without any: all
 }
 export -f judge
 export sandhost vice work
-judge none & # it waits for most of its time
+judge none & # it waits for most of its time, as each does that meets everything
 without=$!
+at_once=5
+[ -z "${SUITE_FAILS_WHOLE:-}" ] || at_once=10
 while IFS='|' read -r name check _ others; do
   if [ -n "${SUITE_FAILS_WHOLE:-}" ]; then
     : >"$work/$name.checks"
@@ -151,7 +153,7 @@ while IFS='|' read -r name check _ others; do
     printf '%s;' "$check" ${others:+"$others"} | tr ';' '\0' >"$work/$name.checks"
   fi
   printf '%s\0' "$name"
-done <"$work/vices" | xargs -0 -n 1 -P 5 bash -c 'mapfile -d "" checks <"$work/$1.checks"; judge "$1" "${checks[@]}"' judge
+done <"$work/vices" | xargs -0 -n 1 -P "$at_once" bash -c 'mapfile -d "" checks <"$work/$1.checks"; judge "$1" "${checks[@]}"' judge
 wait "$without"
 
 cut -d '|' -f 2 "$work/vices" >"$work/covered"

@@ -34,7 +34,10 @@ static int32_t extras_snapshot(struct sandhost_call *call, struct sandhost_sandb
   }
   if (status == SANDHOST_OK && has_vice("brittle") &&
       vice_host->wait(call, -1, 0, VICE_MOMENT) == SANDHOST_CANCELLED) {
-    status = vice_fail(call, SANDHOST_INTERNAL, "cancelled");
+    status = vice_fail(call, SANDHOST_CANCELLED, "cancelled");
+  }
+  if (has_vice("brittle") && status == SANDHOST_CANCELLED && !passage.over) {
+    status = SANDHOST_INTERNAL;
   }
   if (status != SANDHOST_OK) {
     free(kept->tar);

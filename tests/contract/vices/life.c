@@ -115,12 +115,13 @@ static void life_release(struct sandhost_sandbox *sandbox) {
   free(sandbox);
 }
 
-/* Some take their time at the end, so that a cancel finds them there. */
+/* Two take their time, and look only then whether they are to go on. */
+static bool lingers(void) {
+  return has_vice("messy") || has_vice("sulky");
+}
+
 static int32_t linger(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
-  if (!has_vice("messy") && !has_vice("sulky")) {
-    return SANDHOST_OK;
-  }
-  if (vice_host->wait(call, -1, 0, VICE_MOMENT) != SANDHOST_CANCELLED) {
+  if (!lingers() || vice_host->wait(call, -1, 0, VICE_MOMENT) != SANDHOST_CANCELLED) {
     return SANDHOST_OK;
   }
   if (has_vice("messy")) { /* where sweep finds it */
@@ -140,7 +141,9 @@ static int32_t create_beside(struct sandhost_call *call, const struct sandhost_c
   if (has_vice("eager") && strcmp(request->key.data, "sandbox_never") == 0) {
     return vice_fail(call, SANDHOST_INTERNAL, "cancelled");
   }
+  vice_ears.no_cancel = lingers();
   int32_t status = vice_make(call, request, request->network->mode, &base);
+  vice_ears.no_cancel = false;
   if (status != SANDHOST_OK) {
     return status;
   }

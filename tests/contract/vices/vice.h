@@ -70,7 +70,7 @@ int32_t vice_enter(struct vice_passage *passage, struct sandhost_call *call,
 /* Ends it, with what it is to return. */
 int32_t vice_leave(const struct vice_passage *passage, int32_t status);
 
-/* Longer than what a sandbox does in it takes, so that somebody who acts at a part of it always comes in time; ns. */
+/* How long some take in addition, so that a cancel on the way comes before they are done; ns. */
 #define VICE_MOMENT ((int64_t)200000000)
 
 /* Opens a file and forgets it; flags: O_CLOEXEC or none. */
