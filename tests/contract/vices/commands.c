@@ -121,7 +121,7 @@ static void spoil_request(struct asked *asked) {
   const char *first = request->argc > 0 ? request->argv[0].data : "";
   if (has_vice("leaky")) {
     ask_variable(asked, "SANDHOST_CONFORMANCE_LEAK", getenv("SANDHOST_CONFORMANCE_LEAK"));
-  } else if (has_vice("deaf")) {
+  } else if (has_vice("deaf") && request->argc == 3 && strcmp(request->argv[2].data, "cat") == 0) {
     request->flags &= ~SANDHOST_EXECUTE_STDIN;
   } else if (has_vice("keyboard")) {
     request->flags |= SANDHOST_EXECUTE_STDIN;

@@ -115,13 +115,13 @@ static void life_release(struct sandhost_sandbox *sandbox) {
   free(sandbox);
 }
 
-/* Two take their time, and look only then whether they are to go on. */
-static bool lingers(void) {
-  return has_vice("messy") || has_vice("sulky");
+/* Two that may begin take their time, and look only then whether they are to go on. */
+static bool lingers(struct sandhost_call *call) {
+  return (has_vice("messy") || has_vice("sulky")) && !vice_host->cancelled(call);
 }
 
 static int32_t linger(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
-  if (!lingers() || vice_host->wait(call, -1, 0, VICE_MOMENT) != SANDHOST_CANCELLED) {
+  if (vice_host->wait(call, -1, 0, VICE_MOMENT) != SANDHOST_CANCELLED) {
     return SANDHOST_OK;
   }
   if (has_vice("messy")) { /* where sweep finds it */
@@ -141,7 +141,8 @@ static int32_t create_beside(struct sandhost_call *call, const struct sandhost_c
   if (has_vice("eager") && strcmp(request->key.data, "sandbox_never") == 0) {
     return vice_fail(call, SANDHOST_INTERNAL, "cancelled");
   }
-  vice_ears.no_cancel = lingers();
+  bool late = lingers(call);
+  vice_ears.no_cancel = late;
   int32_t status = vice_make(call, request, request->network->mode, &base);
   vice_ears.no_cancel = false;
   if (status != SANDHOST_OK) {
@@ -163,7 +164,7 @@ static int32_t create_beside(struct sandhost_call *call, const struct sandhost_c
     }
     return status;
   }
-  return linger(call, *ret_sandbox);
+  return late ? linger(call, *ret_sandbox) : SANDHOST_OK;
 }
 
 static int32_t life_create(struct sandhost_call *call, struct sandhost_instance *instance,
