@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A hostile command in a bubblewrap sandbox, as root and as an ordinary user: it reaches nothing of the host, and what it
 # does to itself ends with a result that is true. Prints each attempt with its outcome when ATTACK_VERBOSE is set.
+# ATTACK_WHO: "runner" tries as whoever runs this, "other" as the ordinary user that root becomes; without it, as both.
 #
 # In a sanitized build the host is the sanitized one and the guest is as it is shipped: a sanitizer handles SIGSEGV and its
 # like, and the kernel keeps from the first process of a sandbox only what that one does not handle.
@@ -404,15 +405,21 @@ all() {
   rm -rf "$work/outside" "$work/outside.txt"
 }
 
-if [ "$(id -u)" -ne 0 ]; then
-  who=user
+if [ "${ATTACK_WHO:-}" != other ]; then
+  who=root
+  [ "$(id -u)" -eq 0 ] || who=user
   all
+fi
+[ "${ATTACK_WHO:-}" != runner ] || exit 0
+if [ "$(id -u)" -ne 0 ]; then
+  [ "${ATTACK_WHO:-}" != other ] || skip "an ordinary user runs this, and there is no other one to become"
   exit 0
 fi
-who=root
-all
 # The host of an ordinary user is the same program; the sandbox around it is looked at without sanitizers.
-[ -z "$SANDHOST_SANITIZED" ] || exit 0
+if [ -n "$SANDHOST_SANITIZED" ]; then
+  [ "${ATTACK_WHO:-}" != other ] || skip "the attempts as an ordinary user are about the sandbox, not the host's memory"
+  exit 0
+fi
 command -v setpriv >/dev/null || skip "no setpriv(1) to become an ordinary user with"
 become_user
 who=user memory_comes_later=said

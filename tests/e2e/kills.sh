@@ -2,6 +2,7 @@
 # SIGKILL of sandhost at random points, more than two hundred times, as root and as an ordinary user: two seconds later
 # nothing of the sandbox is alive, the record opens and tells how far the run came, and the workspace holds whole files
 # only, those that the record says. kills/kills.py says how the points are chosen and what is looked at.
+# KILLS_WHO: "runner" is killed as whoever runs this, "other" as the ordinary user that root becomes; without it, both.
 # SANDHOST_KILLS: how many rounds for each hundred that are usual. SANDHOST_KILLS_SEED: the same points again.
 . "$(dirname "$0")/lib.bash"
 
@@ -28,12 +29,16 @@ doors() { # ROUNDS of exec, and of each other door
 }
 
 if [ "$(id -u)" -ne 0 ]; then
+  [ "${KILLS_WHO:-}" != other ] || skip "an ordinary user runs this, and there is no other one to become"
   who=user
   doors 120 24
   exit 0
 fi
-who=root
-doors 100 20
+if [ "${KILLS_WHO:-}" != other ]; then
+  who=root
+  doors 100 20
+fi
+[ "${KILLS_WHO:-}" != runner ] || exit 0
 command -v setpriv >/dev/null || fail "no setpriv(1) to become an ordinary user with"
 # An ordinary user reaches neither root's build folder nor its home: the parts are copied where anybody may read them.
 chmod 755 "$work"
