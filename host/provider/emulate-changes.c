@@ -5,7 +5,9 @@
  * The command prints records whose fields end with NUL, so that any name comes through:
  *
  *   M tool                              there is no such tool; the end
+ *   N                                   the root cannot be read; the end
  *   K path                              a checkout
+ *   U path  stat                        a folder that cannot be read
  *   S count  name...  stat  sha256sum   regular files, with what these two printed of them
  *   L count  name...  stat              files that are too large to hash
  *   E                                   everything was listed
@@ -24,6 +26,8 @@
 /* Of one field, and of the names of a batch: these are what one command line holds, and lines are little longer. */
 #define MAX_FIELD (64u << 20)
 #define MAX_BATCH 1000000u
+/* Of a path that the contract can tell, with its NUL. */
+#define MOST_PATH 4096u
 #define NO_LIMIT_BYTES (G_GUINT64_CONSTANT(1) << 60)
 
 /* Arguments: what to run for a folder, for small files and for large ones; from which size a file is large. */
@@ -31,10 +35,15 @@ static const char LIST[] =
     "for tool in find stat sha256sum; do\n"
     "  command -v $tool >/dev/null 2>&1 || { printf 'M%s\\0' $tool; exit 0; }\n"
     "done\n"
+    "[ -r . ] && [ -x . ] || { printf 'N\\0'; exit 0; }\n"
     "find . -name '.?*' -prune -o -type d ! -name . -exec sh -c \"$1\" sh {} \\; -prune \\\n"
     "  -o -type f -size -\"$4\"c -exec sh -c \"$2\" sh {} + -o -type f -exec sh -c \"$3\" sh {} +\n"
     "printf 'E\\0'\n";
+/* What it prints a record of is not entered. */
 static const char FOLDER[] =
+    "{ [ -r \"$1\" ] && [ -x \"$1\" ]; } || {\n"
+    "  printf 'U%s\\0' \"$1\"; stat -c '%s %Y %a %n' \"$1\" 2>/dev/null; printf '\\0'; exit 0\n"
+    "}\n"
     "{ [ -e \"$1/.git\" ] || [ -L \"$1/.git\" ]; } && printf 'K%s\\0' \"$1\"";
 static const char SMALL[] = "printf 'S%s\\0' $#; printf '%s\\0' \"$@\"\n"
                             "stat -c '%s %Y %a %n' \"$@\" 2>/dev/null; printf '\\0'\n"
@@ -56,6 +65,9 @@ typedef struct {
   char *stats;        /* what stat printed of the batch */
   guint64 entries;
   char *missing;        /* the tool that is not there */
+  gboolean unread;      /* N came */
+  char *folder;         /* that cannot be read: of which stat prints now; NULL: of a batch */
+  GHashTable *folders;  /* owned paths of those that were told */
   gboolean complete;    /* E came */
   const char *nonsense; /* why the output is none of ours; constant */
   gboolean too_many;
@@ -71,7 +83,7 @@ static gboolean refuse(Listing *listing, const char *why) {
 
 /* ./a/b -> a/b; NULL for what is not below the root. Borrowed. */
 static const char *name_below(const char *name) {
-  if (!g_str_has_prefix(name, "./") || name[2] == '\0' || strlen(name) > 4096) {
+  if (!g_str_has_prefix(name, "./") || name[2] == '\0') {
     return NULL;
   }
   g_auto(GStrv) components = g_strsplit(name + 2, "/", -1);
@@ -122,10 +134,39 @@ static gboolean give(Listing *listing, const struct sandhost_entry *entry) {
   return !listing->stopped;
 }
 
+static gboolean is_too_long(const char *path) {
+  return strlen(path) >= MOST_PATH;
+}
+
+/* The folder itself; where its path is too long, the last one above whose is not. */
+static gboolean give_unread(Listing *listing, const char *path,
+                            const struct sandhost_entry *facts) {
+  g_autofree char *folder = g_strdup(path);
+  for (char *slash = strrchr(folder, '/'); is_too_long(folder) && slash;
+       slash = strrchr(folder, '/')) {
+    *slash = '\0';
+  }
+  if (is_too_long(folder)) {
+    return refuse(listing, "it listed a name that no file can have");
+  }
+  struct sandhost_entry entry = {.size = sizeof entry,
+                                 .path = path_of(folder),
+                                 .kind = SANDHOST_KIND_FILE,
+                                 .flags = SANDHOST_ENTRY_UNREAD_FOLDER};
+  if (facts) {
+    entry.mtime = facts->mtime;
+    entry.mode = facts->mode;
+  }
+  return !g_hash_table_add(listing->folders, g_strdup(folder)) || give(listing, &entry);
+}
+
 static gboolean give_checkout(Listing *listing, const char *name) {
   const char *path = name_below(name);
   if (!path) {
     return refuse(listing, "it listed a path that is not below the root");
+  }
+  if (is_too_long(path)) {
+    return give_unread(listing, path, NULL);
   }
   const struct sandhost_entry entry = {
       .size = sizeof entry, .path = path_of(path), .kind = SANDHOST_KIND_CHECKOUT};
@@ -231,6 +272,12 @@ static gboolean give_batch(Listing *listing, const char *sums) {
     if (!path) {
       return refuse(listing, "it listed a path that is not below the root");
     }
+    if (is_too_long(path)) {
+      if (!give_unread(listing, path, NULL)) {
+        return FALSE;
+      }
+      continue;
+    }
     struct sandhost_entry entry = {
         .size = sizeof entry, .path = path_of(path), .kind = SANDHOST_KIND_FILE};
     gboolean there = take_stat(&stats, name, &entry);
@@ -242,6 +289,14 @@ static gboolean give_batch(Listing *listing, const char *sums) {
     }
   }
   return TRUE;
+}
+
+static gboolean give_folder(Listing *listing, const char *stats) {
+  const char *path = name_below(listing->folder);
+  struct sandhost_entry facts = {0};
+  take_stat(&stats, listing->folder, &facts);
+  return path ? give_unread(listing, path, &facts)
+              : refuse(listing, "it listed a path that is not below the root");
 }
 
 /* ---- Records --------------------------------------------------------------------------------------------------- */
@@ -256,15 +311,22 @@ static gboolean begin_batch(Listing *listing, const char *count, gboolean hashed
 }
 
 static gboolean take_record(Listing *listing, const char *text) {
-  if (listing->complete || listing->missing) {
+  if (listing->complete || listing->missing || listing->unread) {
     return refuse(listing, "it went on behind its end");
   }
   switch (text[0]) {
   case 'M':
     listing->missing = text_clean_string(text + 1, 32);
     return TRUE;
+  case 'N':
+    listing->unread = TRUE;
+    return TRUE;
   case 'K':
     return give_checkout(listing, text + 1);
+  case 'U':
+    listing->folder = g_strdup(text + 1);
+    listing->expected = FIELD_STAT;
+    return TRUE;
   case 'S':
   case 'L':
     return begin_batch(listing, text + 1, text[0] == 'S');
@@ -290,6 +352,13 @@ static gboolean take_name(Listing *listing, const char *name) {
   return TRUE;
 }
 
+static gboolean end_folder(Listing *listing, const char *stats) {
+  listing->expected = FIELD_RECORD;
+  gboolean ok = give_folder(listing, stats);
+  g_clear_pointer(&listing->folder, g_free);
+  return ok;
+}
+
 static gboolean end_batch(Listing *listing, const char *sums) {
   listing->expected = FIELD_RECORD;
   gboolean ok = give_batch(listing, sums);
@@ -304,6 +373,9 @@ static gboolean take_field(Listing *listing, const char *text) {
   case FIELD_NAME:
     return take_name(listing, text);
   case FIELD_STAT:
+    if (listing->folder) {
+      return end_folder(listing, text);
+    }
     listing->stats = g_strdup(text);
     listing->expected = FIELD_SUMS;
     return listing->hashed || end_batch(listing, "");
@@ -349,6 +421,9 @@ static gboolean judge(const Listing *listing, const char *name,
     g_autofree char *what = g_strdup_printf("it has no %s", listing->missing);
     return fail(name, SANDHOST_UNSUPPORTED, what, error);
   }
+  if (listing->unread) {
+    return fail(name, SANDHOST_DENIED, "its working directory cannot be read", error);
+  }
   if (result->ended == SANDHOST_ENDED_EXIT && result->exit_code == 127 && !listing->complete) {
     return fail(name, SANDHOST_UNSUPPORTED, "it has no sh", error);
   }
@@ -373,7 +448,9 @@ gboolean emulate_changes(Sandbox *sandbox, const CallScope *scope,
   const char *const argv[] = {"sh", "-c", LIST, "sh", FOLDER, SMALL, LARGE, large, NULL};
   g_autoptr(GString) field = g_string_new(NULL);
   g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-  Listing listing = {.request = request, .sink = sink, .field = field, .names = names};
+  g_autoptr(GHashTable) folders = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+  Listing listing = {
+      .request = request, .sink = sink, .field = field, .names = names, .folders = folders};
   /* It runs in the working directory, which is the root that is asked for. */
   const EmulatedCommand command = {
       .argv = argv, .limit = LISTING_LIMIT, .take = take_output, .user = &listing};
@@ -393,6 +470,7 @@ gboolean emulate_changes(Sandbox *sandbox, const CallScope *scope,
     ok = judge(&listing, name, &result, why, error);
   }
   g_free(listing.stats);
+  g_free(listing.folder);
   g_free(listing.missing);
   return ok;
 }

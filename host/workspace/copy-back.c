@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "workspace/checkouts.h"
 #include "workspace/names.h"
 #include "workspace/safe-write.h"
@@ -122,7 +123,9 @@ static const char *plain_reason(const Bridge *bridge, const FileState *state,
   if (name_is_run_record(file->path)) {
     return "a background run's record; the runtime's own";
   }
-  if (state->unwanted) {
+  /* What a folder holds may be wanted where its own path is not. */
+  if (file->unread_folder ? glob_match_any((const char *const *)bridge->exclude, file->path)
+                          : state->unwanted) {
     return "outside the bridge's include/exclude patterns";
   }
   /* A name is not rewritten: another file may have that one. */
@@ -197,7 +200,7 @@ static gboolean choose(CopyBack *copy, const SandboxFile *file, GError **error) 
     leave_there(copy, state, file, reason);
     return TRUE;
   }
-  if (file->bytes > bridge->max_file_bytes) {
+  if (!file->unread_folder && file->bytes > bridge->max_file_bytes) {
     leave_large(copy, state, file);
     return TRUE;
   }

@@ -87,6 +87,9 @@ static int32_t take_entry(void *user, const struct sandhost_entry *entry) {
       .path = g_string_chunk_insert_len(list->paths, entry->path.data, (gssize)length),
       .bytes = entry->bytes,
       .checkout = entry->kind == SANDHOST_KIND_CHECKOUT,
+      .unread_folder = entry->kind == SANDHOST_KIND_FILE &&
+                       (entry->flags & (SANDHOST_ENTRY_SHA256 | SANDHOST_ENTRY_UNREAD_FOLDER)) ==
+                           SANDHOST_ENTRY_UNREAD_FOLDER,
       .has_digest =
           entry->kind == SANDHOST_KIND_FILE && (entry->flags & SANDHOST_ENTRY_SHA256) != 0,
   };

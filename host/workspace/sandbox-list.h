@@ -15,6 +15,7 @@ typedef struct {
   const char *path; /* borrowed from the list; perhaps not UTF-8 */
   guint64 bytes;
   gboolean checkout;
+  gboolean unread_folder; /* what it holds could not be listed, or not all of it */
   gboolean has_digest;
   guint8 digest[DIGEST_BYTES];
   guint8 version[DIGEST_BYTES]; /* tells one content from another: the digest, else made of size and

@@ -33,6 +33,7 @@ struct changes {
   GPtrArray *files;      /* of struct file, all regular ones that are not hidden */
   GHashTable *by_path;   /* of the same */
   GHashTable *checkouts; /* of names; owned */
+  GHashTable *unread;    /* of names of folders that may hold more than came; owned */
   size_t name_bytes;
   struct file *current; /* whose content passes; NULL: nobody asks */
   gboolean hashing;
@@ -133,6 +134,15 @@ static void add_hard_link(struct changes *changes, const char *path,
   }
 }
 
+/* The engine leaves out, without a word, what has a path that is too long. Nobody knows then whether it did, so a folder
+ * in which a name can make one is told. */
+static void note_deep(struct changes *changes, const struct tar_member *member, const char *path) {
+  if (member->kind == TAR_FOLDER && strlen(member->name) + 2 + NAME_MAX >= PATH_MAX &&
+      count_name(changes, strlen(path), 0)) {
+    g_hash_table_add(changes->unread, g_strdup(path));
+  }
+}
+
 static int32_t take_member(void *user, const struct tar_member *member) {
   struct changes *changes = user;
   const char *slash = strchr(member->name, '/');
@@ -147,6 +157,7 @@ static int32_t take_member(void *user, const struct tar_member *member) {
   if (is_hidden(path)) {
     return changes->too_many ? SANDHOST_LIMIT : SANDHOST_OK;
   }
+  note_deep(changes, member, path);
   if (member->kind == TAR_HARD_LINK) {
     add_hard_link(changes, path, member);
   } else if (member->kind == TAR_FILE) {
@@ -214,18 +225,37 @@ static int32_t tell(struct telling *telling, const struct sandhost_entry *entry)
                          "the receiver of the list stopped");
 }
 
-static int32_t tell_all(struct telling *telling, const struct changes *changes) {
+static int32_t tell_folders(struct telling *telling, const struct changes *changes,
+                            GHashTable *folders, uint32_t kind, uint32_t flags) {
   GHashTableIter iter;
   gpointer folder = NULL;
   int32_t status = SANDHOST_OK;
-  g_hash_table_iter_init(&iter, changes->checkouts);
+  g_hash_table_iter_init(&iter, folders);
   while (status == SANDHOST_OK && g_hash_table_iter_next(&iter, &folder, NULL)) {
     if (!is_in_checkout(changes, folder)) {
       status =
           tell(telling, &(struct sandhost_entry){.size = sizeof(struct sandhost_entry),
                                                  .path = {.data = folder, .length = strlen(folder)},
-                                                 .kind = SANDHOST_KIND_CHECKOUT});
+                                                 .kind = kind,
+                                                 .flags = flags});
     }
+  }
+  return status;
+}
+
+/* Whether a checkout is told in its place. */
+static gboolean is_checkout(gpointer folder, gpointer value, gpointer user) {
+  const struct changes *changes = user;
+  (void)value;
+  return g_hash_table_contains(changes->checkouts, folder);
+}
+
+static int32_t tell_all(struct telling *telling, struct changes *changes) {
+  int32_t status = tell_folders(telling, changes, changes->checkouts, SANDHOST_KIND_CHECKOUT, 0);
+  g_hash_table_foreach_remove(changes->unread, is_checkout, changes);
+  if (status == SANDHOST_OK) {
+    status = tell_folders(telling, changes, changes->unread, SANDHOST_KIND_FILE,
+                          SANDHOST_ENTRY_UNREAD_FOLDER);
   }
   for (guint i = 0; status == SANDHOST_OK && i < changes->files->len; i++) {
     const struct file *file = changes->files->pdata[i];
@@ -252,12 +282,14 @@ static void changes_begin(struct changes *changes, const struct sandhost_changes
       (struct changes){.request = request,
                        .files = g_ptr_array_new_with_free_func(file_free),
                        .by_path = g_hash_table_new(g_str_hash, g_str_equal),
-                       .checkouts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
+                       .checkouts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                       .unread = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
 }
 
 static void changes_end(struct changes *changes) {
   g_hash_table_destroy(changes->by_path);
   g_hash_table_destroy(changes->checkouts);
+  g_hash_table_destroy(changes->unread);
   g_ptr_array_free(changes->files, TRUE);
 }
 

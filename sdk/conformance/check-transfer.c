@@ -241,6 +241,10 @@ static void check_download(Subject *subject, Verdict *verdict) {
 
 static int32_t note_entry(void *user, const struct sandhost_entry *entry) {
   g_autofree char *path = g_strndup(entry->path.data, entry->path.length);
+  if (entry->flags & SANDHOST_ENTRY_UNREAD_FOLDER) {
+    g_ptr_array_add(user, g_strconcat(path, " folder", NULL));
+    return SANDHOST_OK;
+  }
   char *line = g_strdup_printf("%s%s %" G_GUINT64_FORMAT "%s", path,
                                entry->kind == SANDHOST_KIND_CHECKOUT ? "/" : "",
                                entry->kind == SANDHOST_KIND_CHECKOUT ? 0 : entry->bytes,
@@ -330,6 +334,27 @@ static void check_changes(Subject *subject, Verdict *verdict) {
   box_close(&box, verdict);
 }
 
+/* Whoever lists may read more than the commands may; but nothing is left out without a word. */
+static void check_changes_unread(Subject *subject, Verdict *verdict) {
+  Box box;
+  if (!subject->table->changes) {
+    skipped(verdict, "no changes: the host runs a listing command");
+    return;
+  }
+  if (!box_open(&box, subject, SANDHOST_NETWORK_DENY, verdict)) {
+    return;
+  }
+  if (!has_no_changes(&box, verdict)) {
+    want_run(&box, "mkdir shut; printf abc > shut/f; chmod 0 shut", 0, "", verdict);
+    g_autofree char *found = changes(&box, NULL, 0, 1000);
+    if (strcmp(found, "shut/f 3 hashed") != 0 && strcmp(found, "shut folder") != 0) {
+      wrong(verdict, "of a folder that a command closed, changes listed '%.300s'", found);
+    }
+    want_run(&box, "chmod 700 shut", 0, "", verdict);
+  }
+  box_close(&box, verdict);
+}
+
 static void check_changes_after_upload(Subject *subject, Verdict *verdict) {
   Box box;
   if (!subject->table->changes || !subject->table->upload) {
@@ -375,6 +400,9 @@ const Check TRANSFER_CHECKS[] = {
     {"changes: listing",
      "what differs from known is listed; hidden files, links and checkouts' insides are not",
      check_changes},
+    {"changes: unread folder",
+     "a folder that cannot be read is listed as one, not left out without a word",
+     check_changes_unread},
     {"changes: after upload", "an edit right after an upload is seen", check_changes_after_upload},
     {0},
 };

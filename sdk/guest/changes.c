@@ -137,8 +137,8 @@ static int64_t nanoseconds(struct timespec time) {
 }
 
 /* -1: stop. */
-static int tell(struct listing *listing, uint32_t kind, const struct stat *facts,
-                const uint8_t *sha256) {
+static int tell_entry(struct listing *listing, uint32_t kind, uint32_t flags,
+                      const struct stat *facts, const uint8_t *sha256) {
   static const uint8_t NONE[32];
   size_t length = strlen(listing->path);
   if (listing->max_entries && listing->entries == listing->max_entries) {
@@ -153,7 +153,7 @@ static int tell(struct listing *listing, uint32_t kind, const struct stat *facts
   }
   unsigned char *at = listing->batch + listing->batched;
   guest_put_u32(at, kind);
-  guest_put_u32(at + 4, sha256 ? SANDHOST_ENTRY_SHA256 : 0);
+  guest_put_u32(at + 4, flags);
   guest_put_u64(at + 8, facts ? (uint64_t)facts->st_size : 0);
   guest_put_u64(at + 16, facts ? (uint64_t)nanoseconds(facts->st_mtim) : 0);
   guest_put_u32(at + 24, facts ? facts->st_mode & 0777 : 0);
@@ -162,6 +162,21 @@ static int tell(struct listing *listing, uint32_t kind, const struct stat *facts
   memcpy(at + 64, listing->path, length);
   listing->batched += 64 + length;
   return 0;
+}
+
+static int tell(struct listing *listing, uint32_t kind, const struct stat *facts,
+                const uint8_t *sha256) {
+  return tell_entry(listing, kind, sha256 ? SANDHOST_ENTRY_SHA256 : 0, facts, sha256);
+}
+
+/* The folder at listing->path: what it holds is not listed, or not all of it. facts may be NULL. */
+static int tell_unread(struct listing *listing, const struct stat *facts) {
+  struct stat folder = {0};
+  if (facts) {
+    folder = *facts;
+  }
+  folder.st_size = 0;
+  return tell_entry(listing, SANDHOST_KIND_FILE, SANDHOST_ENTRY_UNREAD_FOLDER, &folder, NULL);
 }
 
 /* ---- Looking --------------------------------------------------------------------------------- */
@@ -222,16 +237,25 @@ static int look_at_file(struct listing *listing, int folder, enum hashes_trust t
   return tell(listing, SANDHOST_KIND_FILE, facts, sha256);
 }
 
+/* Whether what a name stood for has gone, or become something else. */
+static int is_gone(int number) {
+  return number == ENOENT || number == ENOTDIR || number == ELOOP;
+}
+
 static int walk(struct listing *listing, int folder, int depth);
 
 static int enter(struct listing *listing, int folder, const char *name, int depth) {
   struct stat facts;
-  if (depth >= MOST_DEPTH) {
-    return 0;
+  int inner = -1;
+  if (depth < MOST_DEPTH) {
+    inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner < 0 && is_gone(errno)) {
+      return 0;
+    }
   }
-  int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (inner < 0) {
-    return 0; /* gone, or not ours to read */
+    int known = fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    return tell_unread(listing, known ? &facts : NULL);
   }
   if (fstatat(inner, ".git", &facts, AT_SYMLINK_NOFOLLOW) == 0) {
     close(inner);
@@ -249,7 +273,7 @@ static int look_at(struct listing *listing, int folder, enum hashes_trust trust,
   }
   if (type != DT_DIR) {
     if (fstatat(folder, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) < 0) {
-      return 0;
+      return is_gone(errno) ? 0 : tell(listing, SANDHOST_KIND_FILE, NULL, NULL);
     }
     type = S_ISREG(facts.st_mode) ? DT_REG : S_ISDIR(facts.st_mode) ? DT_DIR : DT_LNK;
   }
@@ -259,30 +283,55 @@ static int look_at(struct listing *listing, int folder, enum hashes_trust trust,
   return type == DT_DIR ? enter(listing, folder, entry->d_name, depth) : 0;
 }
 
-/* Takes the folder's descriptor. */
-static int walk(struct listing *listing, int folder, int depth) {
+/* -1: stop. *ret_whole: every name was looked at. */
+static int walk_entries(struct listing *listing, DIR *folder, int depth, int *ret_whole) {
   size_t before = strlen(listing->path);
-  DIR *open_folder = fdopendir(folder);
-  struct dirent *entry = NULL;
+  enum hashes_trust trust = hashes_trust_of(dirfd(folder));
   int result = worker_is_cancelled(listing->worker) ? -1 : 0;
-  enum hashes_trust trust = hashes_trust_of(folder);
-  if (!open_folder) {
-    close(folder);
-    return 0;
-  }
-  while (result == 0 && (entry = readdir(open_folder)) != NULL) {
+  *ret_whole = 1;
+  while (result == 0) {
+    errno = 0;
+    const struct dirent *entry = readdir(folder);
+    if (!entry) {
+      *ret_whole &= errno == 0 || is_gone(errno);
+      break;
+    }
     size_t length = strlen(entry->d_name);
-    if (entry->d_name[0] == '.' || before + 1 + length >= sizeof listing->path) {
+    if (entry->d_name[0] == '.') {
+      continue;
+    }
+    if (before + 1 + length >= sizeof listing->path) {
+      *ret_whole = 0;
       continue;
     }
     if (before > 0) {
       listing->path[before] = '/';
     }
     memcpy(listing->path + before + (before > 0), entry->d_name, length + 1);
-    result = look_at(listing, dirfd(open_folder), trust, entry, depth);
+    result = look_at(listing, dirfd(folder), trust, entry, depth);
     listing->path[before] = '\0';
   }
-  closedir(open_folder);
+  return result;
+}
+
+/* Takes the folder's descriptor. */
+static int walk(struct listing *listing, int folder, int depth) {
+  DIR *open_folder = fdopendir(folder);
+  struct stat facts;
+  int whole = 0;
+  int result = open_folder ? walk_entries(listing, open_folder, depth, &whole) : 0;
+  int number = errno;
+  if (result == 0 && !whole && depth > 0) {
+    result = tell_unread(listing, fstat(folder, &facts) == 0 ? &facts : NULL);
+  } else if (result == 0 && !whole) { /* the root has no name to be told by */
+    worker_fail(listing->worker, SANDHOST_INTERNAL, "%s", strerror(number));
+    result = -1;
+  }
+  if (open_folder) {
+    closedir(open_folder);
+  } else {
+    close(folder);
+  }
   return result;
 }
 

@@ -85,6 +85,11 @@ static gboolean is_clean_path(const char *path, size_t length) {
   return TRUE;
 }
 
+static gboolean are_flags(uint32_t kind, uint32_t flags) {
+  return flags == 0 || flags == SANDHOST_ENTRY_SHA256 ||
+         (flags == SANDHOST_ENTRY_UNREAD_FOLDER && kind == SANDHOST_KIND_FILE);
+}
+
 static int32_t take_entry(struct changes *changes, const unsigned char *data, size_t length) {
   struct guest_reader reader = {.data = data, .left = length};
   char path[PATH_MAX];
@@ -97,7 +102,7 @@ static int32_t take_entry(struct changes *changes, const unsigned char *data, si
   const unsigned char *hash = guest_read_raw(&reader, SHA256_LENGTH);
   const char *bytes = guest_read_bytes(&reader, &entry.path.length);
   if (!hash || (entry.kind != SANDHOST_KIND_FILE && entry.kind != SANDHOST_KIND_CHECKOUT) ||
-      (entry.flags & ~SANDHOST_ENTRY_SHA256) != 0) {
+      !are_flags(entry.kind, entry.flags)) {
     return refuse(changes, "a listed file of an unknown kind");
   }
   if (!is_clean_path(bytes, entry.path.length)) {

@@ -33,7 +33,9 @@ static int32_t give(const struct sandhost_entry_sink *sink, uint8_t bits, const 
       .size = sizeof entry,
       .path = {.data = path, .length = length},
       .kind = bits & BIT_CHECKOUT ? SANDHOST_KIND_CHECKOUT : SANDHOST_KIND_FILE,
-      .flags = bits & BIT_HASHED ? SANDHOST_ENTRY_SHA256 : 0,
+      .flags = bits & BIT_HASHED ? SANDHOST_ENTRY_SHA256
+               : at % 3 == 0     ? SANDHOST_ENTRY_UNREAD_FOLDER
+                                 : 0,
       .bytes = at * 0x123456789u,
       .mtime = -(int64_t)at,
       .mode = bits,
@@ -93,6 +95,7 @@ static void check_list(const SandboxList *list) {
     g_assert_false(g_path_is_absolute(file->path));
     g_assert_false(name_is_hidden(file->path, strlen(file->path)));
     g_assert_false(file->checkout && file->has_digest);
+    g_assert_false(file->unread_folder && (file->checkout || file->has_digest));
     g_assert_true(i == 0 || strcmp(sandbox_list_at(list, i - 1)->path, file->path) < 0);
     (void)name_is_run_record(file->path);
     if (file->checkout) {

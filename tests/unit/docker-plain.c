@@ -448,6 +448,26 @@ static void test_changes_all(void) {
   g_byte_array_unref(engine_tar);
 }
 
+/* What the engine leaves out has a path that is too long: the folder that may hold such a one is told. */
+static void test_changes_deep(void) {
+  g_autofree char *text = NULL;
+  g_autofree char *message = NULL;
+  g_autoptr(GString) path = g_string_new("w");
+  g_autofree char *name = g_strnfill(200, 'n');
+  engine_tar = g_byte_array_new();
+  struct archive *archive = tar_open(engine_tar);
+  tar_add(archive, "w", AE_IFDIR, "");
+  while (path->len + 201 < 4096) {
+    g_string_append_printf(path, "/%s", name);
+    tar_add(archive, path->str, AE_IFDIR, "");
+  }
+  tar_close(archive);
+  g_assert_cmpint(list(&(struct sandhost_changes){0}, &text, &message), ==, SANDHOST_OK);
+  g_autofree char *expected = g_strdup_printf("10 %s 0 0 -", path->str + 2);
+  g_assert_cmpstr(text, ==, expected);
+  g_byte_array_unref(engine_tar);
+}
+
 static void test_changes_known(void) {
   g_autofree char *text = NULL;
   g_autofree char *message = NULL;
@@ -597,6 +617,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/docker-plain/path-below", test_path_below);
   g_test_add_func("/docker-plain/links", test_links);
   g_test_add_func("/docker-plain/changes/all", test_changes_all);
+  g_test_add_func("/docker-plain/changes/changes-deep", test_changes_deep);
   g_test_add_func("/docker-plain/changes/known", test_changes_known);
   g_test_add_func("/docker-plain/changes/bounds", test_changes_bounds);
   g_test_add_func("/docker-plain/changes/count-names", test_changes_count_names);

@@ -434,6 +434,59 @@ static void test_changes(gconstpointer name) {
   close_real(zoo);
 }
 
+/* Ones that cannot be listed, entered, or named are told; what is beside them is listed as ever. */
+static const char UNREAD[] =
+    "mkdir shut dark blind blind/in a; for d in shut dark blind; do echo r > $d/r; done; echo r > "
+    "a/r\n"
+    "chmod 0 shut; chmod 300 dark; chmod 400 blind\n"
+    "n=$(printf '%0200d' 0); cd a; i=0\n"
+    "while [ $i -lt 30 ]; do mkdir $n && cd -P $n || exit 1; i=$((i+1)); done; echo r > r";
+
+static gboolean reads_all(const char *provider) {
+  return engine_reads() || (strcmp(provider, "local") == 0 && geteuid() == 0);
+}
+
+static void test_changes_unread(gconstpointer name) {
+  Zoo *zoo = open_real(name);
+  if (!zoo) {
+    return;
+  }
+  if (!reads_all(name)) {
+    shell(zoo->sandbox, UNREAD);
+    g_autofree char *native = changes_once(zoo, NULL, 0, 0, FALSE);
+    g_autofree char *emulated = changes_once(zoo, NULL, 0, 0, TRUE);
+    g_test_message("native %s\nemulated %s", native, emulated);
+    g_assert_nonnull(strstr(emulated, "blind|10|2|0|"));
+    g_assert_nonnull(strstr(native, "blind/r|10|0|0|")); /* its names can be read */
+    g_assert_nonnull(strstr(native, "blind/in|10|2|0|"));
+    for (const char *const *at = (const char *const[]){"dark|10|2|0|", "shut|10|2|0|", "00|10|2|0|",
+                                                       "a/r|10|1|2|", NULL};
+         *at; at++) {
+      g_assert_nonnull(strstr(native, *at));
+      g_assert_nonnull(strstr(emulated, *at));
+    }
+    shell(zoo->sandbox, "chmod -R 700 shut dark blind; rm -r a");
+  }
+  close_real(zoo);
+}
+
+/* A root that cannot be read is a failure that says so. */
+static void test_changes_shut_root(gconstpointer name) {
+  Zoo *zoo = open_real(name);
+  if (!zoo) {
+    return;
+  }
+  if (strcmp(name, "bubblewrap") == 0) { /* no command runs there any more */
+    shell(zoo->sandbox, "chmod 0 .");
+    g_autofree char *native = changes_once(zoo, NULL, 0, 0, FALSE);
+    g_autofree char *emulated = changes_once(zoo, NULL, 0, 0, TRUE);
+    g_test_message("native %s\nemulated %s", native, emulated);
+    g_assert_cmpstr(native, ==, "ProviderError 50");
+    g_assert_true(g_str_has_prefix(emulated, "ProviderError "));
+  }
+  close_real(zoo);
+}
+
 /* More than fits into three pieces of any stream on the way. */
 static void test_changes_many(gconstpointer name) {
   Zoo *zoo = open_real(name);
@@ -502,9 +555,14 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(gconstpointer provider);
-  } TESTS[] = {{"upload", test_upload},     {"upload-refused", test_upload_refused},
-               {"download", test_download}, {"download-many", test_download_many},
-               {"changes", test_changes},   {"changes-many", test_changes_many},
+  } TESTS[] = {{"upload", test_upload},
+               {"upload-refused", test_upload_refused},
+               {"download", test_download},
+               {"download-many", test_download_many},
+               {"changes", test_changes},
+               {"changes-many", test_changes_many},
+               {"changes-unread", test_changes_unread},
+               {"changes-shut-root", test_changes_shut_root},
                {"probe", test_probe}};
   const char *given = g_getenv("EMULATED_PROVIDER");
   const char *const providers[] = {given ? given : "bubblewrap", given ? NULL : "local"};

@@ -172,9 +172,16 @@ static void test_changes_bad_kinds(void) {
   g_autoptr(GByteArray) entries = g_byte_array_new();
   put_entry(entries, 11, 0, "a", 1);
   check_bad_entries(entries, 0, "a listed file of an unknown kind");
-  g_byte_array_set_size(entries, 0);
-  put_entry(entries, SANDHOST_KIND_FILE, 2, "a", 1);
-  check_bad_entries(entries, 0, "a listed file of an unknown kind");
+  static const uint32_t BAD[][2] = {
+      {SANDHOST_KIND_FILE, 4},
+      {SANDHOST_KIND_FILE, SANDHOST_ENTRY_SHA256 | SANDHOST_ENTRY_UNREAD_FOLDER},
+      {SANDHOST_KIND_CHECKOUT, SANDHOST_ENTRY_UNREAD_FOLDER},
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS(BAD); i++) {
+    g_byte_array_set_size(entries, 0);
+    put_entry(entries, BAD[i][0], BAD[i][1], "a", 1);
+    check_bad_entries(entries, 0, "a listed file of an unknown kind");
+  }
 }
 
 static void test_changes_too_many(void) {

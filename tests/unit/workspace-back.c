@@ -284,6 +284,32 @@ static void test_unreadable_in_the_sandbox(void) {
   assert_skips(fake, "");
 }
 
+/* What it holds may be wanted though it is not. */
+static void test_unread_folder(void) {
+  const char *const include[] = {"**/*.txt", NULL};
+  const char *const exclude[] = {"private", NULL};
+  g_autoptr(Fake) fake = fake_new(&(BridgeSettings){.include = include,
+                                                    .exclude = exclude,
+                                                    .max_files = 10,
+                                                    .max_file_bytes = 5,
+                                                    .max_copy_bytes = 100});
+  add_entry(fake, "out", SANDHOST_KIND_FILE);
+  add_entry(fake, "private", SANDHOST_KIND_FILE);
+  for (guint i = 0; i < 2; i++) {
+    struct sandhost_entry *entry = &g_array_index(fake->entries, struct sandhost_entry, i);
+    entry->flags = SANDHOST_ENTRY_UNREAD_FOLDER;
+    entry->bytes = 4096;
+  }
+  copy_back(fake);
+  assert_skips(fake, "out: could not be read in the sandbox\n"
+                     "private: outside the bridge's include/exclude patterns");
+  copy_back(fake);
+  assert_skips(fake, "");
+  g_array_index(fake->entries, struct sandhost_entry, 0).mtime = 7;
+  copy_back(fake);
+  assert_skips(fake, "out: could not be read in the sandbox");
+}
+
 static void change_again(Fake *fake) {
   sandbox_put(fake, "a", "third");
   g_hash_table_remove(fake->files, "b");
@@ -697,6 +723,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/workspace/back/checkout", test_checkout);
   g_test_add_func("/workspace/back/checkout-of-the-workspace", test_checkout_of_the_workspace);
   g_test_add_func("/workspace/back/unreadable", test_unreadable_in_the_sandbox);
+  g_test_add_func("/workspace/back/unread-folder", test_unread_folder);
   g_test_add_func("/workspace/back/changed-while-copied", test_changed_while_copied);
   g_test_add_func("/workspace/back/conflict-edit", test_conflict_with_an_edit);
   g_test_add_func("/workspace/back/conflict-new", test_conflict_with_a_new_file);

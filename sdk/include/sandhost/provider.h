@@ -373,6 +373,9 @@ struct sandhost_result {
   20 /* a folder below the root that holds .git; nothing in it is listed */
 
 #define SANDHOST_ENTRY_SHA256 0x1u /* sha256 is filled */
+/* With SANDHOST_KIND_FILE and without a hash: it is a folder, and what it holds could not be listed, or not all of it.
+ * Who does not know this takes it for a file that could not be read. */
+#define SANDHOST_ENTRY_UNREAD_FOLDER 0x2u
 
 struct sandhost_entry {
   size_t size;
@@ -565,7 +568,9 @@ struct sandhost_provider {
   /* changes: lists, sorted by nothing in particular, every regular file below root whose content is
    * not the one that known holds for its path, and every checkout. Hidden files and folders (a
    * component that begins with .) and links are neither listed nor followed. A file that is gone is
-   * not listed. A file over max_hash_bytes is always listed.
+   * not listed. A file over max_hash_bytes is always listed. A file that cannot be read is listed without a hash,
+   * a folder that cannot, or one with a name in it whose path is longer than a path can be, as
+   * SANDHOST_ENTRY_UNREAD_FOLDER: nothing is left out without a word. Only a root that cannot be read is a failure.
    * Default: the host runs a listing command in the sandbox. */
   int32_t (*changes)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                      const struct sandhost_changes *request,
