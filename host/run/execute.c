@@ -63,7 +63,8 @@ static gboolean join_session(Call *call, GError **error) {
       return FALSE;
     }
     const CallScope scope = scope_for(call, CREATE_SECONDS);
-    run->session = session_open(run->harness, run->journal, run->id, permit_file, &scope, error);
+    run->session =
+        session_open(run->harness, run->journal, run->id, run->folder, permit_file, &scope, error);
     if (!run->session) {
       return FALSE;
     }

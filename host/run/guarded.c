@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 
-/* With links resolved, as far as the file and its folders are there. Owned. */
-static char *resolve(const char *path) {
+char *guarded_resolve(const char *path) {
   char *real = realpath(path, NULL);
   char *copy = g_strdup(real);
   free(real);
@@ -22,7 +21,7 @@ static char *resolve(const char *path) {
   if (strcmp(folder, whole) == 0) {
     return g_steal_pointer(&whole);
   }
-  g_autofree char *above = resolve(folder);
+  g_autofree char *above = guarded_resolve(folder);
   return g_build_filename(above, name, NULL);
 }
 
@@ -30,7 +29,7 @@ static char *resolve(const char *path) {
 static void add_place(GPtrArray *places, const char *path) {
   if (path) {
     g_ptr_array_add(places, g_canonicalize_filename(path, NULL));
-    g_ptr_array_add(places, resolve(path));
+    g_ptr_array_add(places, guarded_resolve(path));
   }
 }
 
@@ -45,7 +44,7 @@ static gboolean any_below(const GPtrArray *places, const char *folder) {
     return FALSE;
   }
   g_autofree char *lexical = g_canonicalize_filename(folder, NULL);
-  g_autofree char *real = resolve(folder);
+  g_autofree char *real = guarded_resolve(folder);
   for (guint i = 0; i < places->len; i++) {
     const char *place = g_ptr_array_index(places, i);
     if (is_same_or_below(place, lexical) || is_same_or_below(place, real)) {
@@ -97,18 +96,33 @@ static gboolean would_be_found(const Config *config, const char *written) {
     return FALSE;
   }
   g_autofree char *lexical = g_canonicalize_filename(written, NULL);
-  g_autofree char *real = resolve(written);
+  g_autofree char *real = guarded_resolve(written);
   return any_below(places, written) || any_above(places, lexical) || any_above(places, real);
 }
 
-gboolean guarded_is(const Harness *harness, const char *path) {
+/* The workspace is the folder that was opened when the run began. By now a link may stand at its path, so what it was is
+ * asked, too. */
+static gboolean is_either(const Harness *harness, const char *path,
+                          gboolean (*is)(const Harness *harness, const char *written)) {
   g_autofree char *written = g_build_filename(harness->config->files_dir, path, NULL);
-  return any_below(harness->guarded, written) || would_be_found(harness->config, written);
+  g_autofree char *before = g_build_filename(harness->files_dir, path, NULL);
+  return is(harness, written) || is(harness, before);
+}
+
+static gboolean is_used(const Harness *harness, const char *written) {
+  return any_below(harness->guarded, written);
+}
+
+static gboolean is_used_or_found(const Harness *harness, const char *written) {
+  return is_used(harness, written) || would_be_found(harness->config, written);
+}
+
+gboolean guarded_is(const Harness *harness, const char *path) {
+  return is_either(harness, path, is_used_or_found);
 }
 
 gboolean guarded_is_used(const Harness *harness, const char *path) {
-  g_autofree char *written = g_build_filename(harness->config->files_dir, path, NULL);
-  return any_below(harness->guarded, written);
+  return is_either(harness, path, is_used);
 }
 
 /* What the folder holds that nobody but a person may change; NULL: nothing. Constant. */

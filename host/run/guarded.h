@@ -6,6 +6,9 @@
 
 #include "run/harness.h"
 
+/* The path with links resolved, as far as the file and its folders are there. Returns owned. */
+char *guarded_resolve(const char *path);
+
 /* Where they are, each as it is written and with its links resolved. policy may be NULL. An owned array of owned char *. */
 GPtrArray *guarded_places(const Config *config, const Policy *policy);
 

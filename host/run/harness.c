@@ -96,6 +96,7 @@ Harness *harness_new(Config *take_config, ProviderRegistry *registry, GError **e
       !check_approver(harness->config, error) || !open_provider(harness, error)) {
     return NULL;
   }
+  harness->files_dir = guarded_resolve(harness->config->files_dir);
   harness->guarded = guarded_places(harness->config, harness->policy);
   if (!guarded_check_mount(harness, error)) {
     return NULL; /* before a person is asked about it */
@@ -110,6 +111,7 @@ void harness_free(Harness *harness) {
   }
   g_clear_pointer(&harness->instance, provider_instance_close);
   g_clear_pointer(&harness->policy, policy_unref);
+  g_free(harness->files_dir);
   g_clear_pointer(&harness->guarded, g_ptr_array_unref);
   g_clear_pointer(&harness->config, config_free);
   g_clear_pointer(&harness->privacy, privacy_free);

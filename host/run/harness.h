@@ -14,6 +14,7 @@ typedef struct {
   ProviderRegistry *registry; /* borrowed */
   Policy *policy;             /* NULL: not governed */
   ProviderInstance *instance; /* NULL: no sandbox is configured */
+  char *files_dir;            /* where the workspace was, links resolved, before any command ran */
   GPtrArray *guarded;         /* files that no command may write (guarded.h) */
   Privacy *privacy; /* knows every credential of the configuration, provider and process */
 } Harness;

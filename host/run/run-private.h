@@ -24,9 +24,10 @@ struct Run {
   Record *record;
   Journal *journal;
   RunHooks hooks;
-  OutputWatch *outputs; /* of the commands that run */
-  Heartbeat *heartbeat; /* NULL where nothing is recorded */
-  gint lost;            /* atomic: somebody else holds the run */
+  WorkspaceFolder *folder; /* opened when the run begins; used under copying */
+  OutputWatch *outputs;    /* of the commands that run */
+  Heartbeat *heartbeat;    /* NULL where nothing is recorded */
+  gint lost;               /* atomic: somebody else holds the run */
 
   pthread_mutex_t answering; /* one question at a time */
   pthread_mutex_t opening; /* guards session, and is held while a sandbox is asked about and made */

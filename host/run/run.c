@@ -39,6 +39,7 @@ static Run *run_new(const Harness *harness, Record *record, const RunHooks *hook
   run->trace_id = take_trace_id;
   run->owner = take_owner;
   run->harness = harness;
+  run->folder = workspace_folder_new(harness->config->files_dir);
   run->record = record;
   run->journal = journal_new(record, run->id);
   const Capture capture = {.privacy = harness->privacy, .config = &harness->config->capture};
@@ -236,6 +237,7 @@ static void record_suspended(Run *run) {
 
 static void run_free(Run *run) {
   journal_free(run->journal);
+  workspace_folder_free(run->folder);
   output_watch_free(run->outputs);
   g_clear_pointer(&run->hooks.cancel, cancel_unref);
   pthread_mutex_destroy(&run->answering);

@@ -57,13 +57,13 @@ static const char *why_withheld(void *user, const char *path) {
   return guarded_is_used(user, path) ? "says what the run may do; never copied in" : NULL;
 }
 
-static Bridge *bridge_for(Session *session) {
+static Bridge *bridge_for(Session *session, WorkspaceFolder *folder) {
   const Config *config = session->harness->config;
   if (!config->enable_workspace_files || !provider_instance_isolates(session->harness->instance)) {
     return NULL;
   }
   const BridgeSettings settings = {
-      .workspace = config->files_dir,
+      .folder = folder,
       .include = (const char *const *)config->include,
       .exclude = (const char *const *)config->exclude,
       .max_files = config->max_files,
@@ -83,7 +83,8 @@ static Bridge *bridge_for(Session *session) {
 }
 
 Session *session_open(const Harness *harness, Journal *journal, const char *run_id,
-                      SessionPermit permit, const CallScope *scope, GError **error) {
+                      WorkspaceFolder *folder, SessionPermit permit, const CallScope *scope,
+                      GError **error) {
   g_autofree char *id = id_new("sandbox");
   if (!guarded_check_mount(harness, error)) {
     return NULL;
@@ -108,7 +109,7 @@ Session *session_open(const Harness *harness, Journal *journal, const char *run_
   session->opened = clock_now();
   session->paid = session->opened;
   session->permit = permit;
-  session->bridge = bridge_for(session);
+  session->bridge = bridge_for(session, folder);
   record_created(session, isolation);
   return session;
 }
@@ -183,6 +184,7 @@ static gboolean transport_download(void *user, const struct sandhost_path *names
 BridgeTransport session_transport(SessionTransport *transport) {
   return (BridgeTransport){
       .user = transport,
+      .name = provider_instance_name(transport->session->harness->instance),
       .upload = transport_upload,
       .changes = transport_changes,
       .download = transport_download,

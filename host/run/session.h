@@ -35,9 +35,11 @@ typedef struct {
 } Session;
 
 /* Creates the sandbox, has its network checked where the provider's word alone does not count, and records
- * sandbox_session_created. A sandbox that fails the check is ended. Returns owned, one reference. */
+ * sandbox_session_created. A sandbox that fails the check is ended. folder is the run's, and
+ * borrowed. Returns owned, one reference. */
 Session *session_open(const Harness *harness, Journal *journal, const char *run_id,
-                      SessionPermit permit, const CallScope *scope, GError **error);
+                      WorkspaceFolder *folder, SessionPermit permit, const CallScope *scope,
+                      GError **error);
 
 Session *session_ref(Session *session);
 /* The last reference ends the sandbox and records sandbox_session_closed. NULL is allowed. */

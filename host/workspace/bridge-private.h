@@ -35,7 +35,7 @@ typedef struct {
 } FileState;
 
 struct Bridge {
-  char *workspace;
+  WorkspaceFolder *folder; /* borrowed */
   char **include;
   char **exclude;
   guint64 max_files;
@@ -76,8 +76,5 @@ void bridge_set_redacted(Bridge *bridge, FileState *state, const guint8 sandbox[
 
 /* States with in_sandbox sorted by path. Borrowed until a state changes. */
 GPtrArray *bridge_known(Bridge *bridge);
-
-/* Opens the workspace folder. *ret_fd is -1 where there is none and make is FALSE. */
-gboolean bridge_open_workspace(const Bridge *bridge, gboolean make, int *ret_fd, GError **error);
 
 #endif

@@ -3,12 +3,8 @@
  * command. */
 #include "workspace/bridge-private.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/error.h"
 #include "base/glob.h"
 #include "workspace/names.h"
 
@@ -80,7 +76,7 @@ static void state_free(gpointer data) {
 
 Bridge *bridge_new(const BridgeSettings *settings, BridgePermit permit, void *permit_user) {
   Bridge *bridge = g_new0(Bridge, 1);
-  bridge->workspace = g_strdup(settings->workspace);
+  bridge->folder = settings->folder;
   bridge->include = g_strdupv((char **)(gsize)settings->include);
   bridge->exclude = g_strdupv((char **)(gsize)settings->exclude);
   bridge->max_files = settings->max_files;
@@ -102,7 +98,6 @@ void bridge_free(Bridge *bridge) {
   if (!bridge) {
     return;
   }
-  g_free(bridge->workspace);
   g_strfreev(bridge->include);
   g_strfreev(bridge->exclude);
   g_hash_table_unref(bridge->files);
@@ -210,22 +205,4 @@ GPtrArray *bridge_known(Bridge *bridge) {
     g_ptr_array_sort(bridge->known, compare_paths);
   }
   return bridge->known;
-}
-
-/* ---- The folder ------------------------------------------------------------------------------ */
-
-gboolean bridge_open_workspace(const Bridge *bridge, gboolean make, int *ret_fd, GError **error) {
-  const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  int fd = open(bridge->workspace, flags);
-  if (fd < 0 && errno == ENOENT && make && g_mkdir_with_parents(bridge->workspace, 0755) == 0) {
-    fd = open(bridge->workspace, flags);
-  }
-  if (fd < 0 && (errno != ENOENT || make)) {
-    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_WORKSPACE,
-                "could not open the workspace folder '%s': %s", bridge->workspace,
-                g_strerror(errno));
-    return FALSE;
-  }
-  *ret_fd = fd;
-  return TRUE;
 }

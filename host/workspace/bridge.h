@@ -11,9 +11,11 @@
 #include <glib.h>
 #include <sandhost/provider.h>
 
+#include "workspace/folder.h"
+
 typedef struct {
-  const char
-      *workspace; /* folder; need not exist (then it is empty, and made by the first write) */
+  WorkspaceFolder *
+      folder; /* borrowed until bridge_free; where there is none it is empty, and made by the first write */
   const char *const *include; /* globs; NULL or empty: everything */
   const char *const *exclude;
   guint64 max_files; /* per copy */
@@ -28,6 +30,7 @@ typedef struct {
  * set on failure. The streams and structs are the contract's. */
 typedef struct {
   void *user;
+  const char *name; /* whose word the sandbox's is, for messages */
   gboolean (*upload)(void *user, const struct sandhost_source *tar, GError **error);
   gboolean (*changes)(void *user, const struct sandhost_known *known, gsize known_count,
                       guint64 max_hash_bytes, const struct sandhost_entry_sink *sink,

@@ -355,6 +355,13 @@ static guint64 stream_limit(const CopyBack *copy) {
          copy->wanted->len * HEADER_BYTES + PADDING_BYTES;
 }
 
+/* Where what the sandbox sent is refused: says who sent it. A provider's own error does. */
+static void blame(const BridgeTransport *transport, GError **error) {
+  if (transport->name && error && *error && (*error)->domain == SANDHOST_ERROR) {
+    g_prefix_error(error, "%s: ", transport->name);
+  }
+}
+
 static gboolean receive(CopyBack *copy, const BridgeTransport *transport,
                         const struct sandhost_path *names, GError **error) {
   const Bridge *bridge = copy->bridge;
@@ -373,6 +380,7 @@ static gboolean receive(CopyBack *copy, const BridgeTransport *transport,
   gboolean complete =
       transport->download(transport->user, names, copy->wanted->len, &stream, &failure);
   if (!tar_sink_finish(sink, complete, error)) {
+    blame(transport, error);
     g_clear_error(&failure);
     return FALSE;
   }
@@ -388,7 +396,7 @@ static gboolean receive_all(CopyBack *copy, const BridgeTransport *transport, GE
   if (copy->wanted->len == 0) {
     return TRUE;
   }
-  if (copy->root < 0 && !bridge_open_workspace(copy->bridge, TRUE, &copy->root, error)) {
+  if (copy->root < 0 && !workspace_folder_open(copy->bridge->folder, TRUE, &copy->root, error)) {
     return FALSE;
   }
   copy->writer = safe_writer_for(copy->root);
@@ -419,10 +427,12 @@ gboolean bridge_copy_back(Bridge *bridge, const BridgeTransport *transport, Brid
                           GError **error) {
   g_autoptr(SandboxList) list = list_sandbox(bridge, transport, error);
   if (!list) {
+    blame(transport, error);
     return FALSE;
   }
   CopyBack copy = {.bridge = bridge, .report = report, .root = -1};
-  if (sandbox_list_count(list) > 0 && !bridge_open_workspace(bridge, FALSE, &copy.root, error)) {
+  if (sandbox_list_count(list) > 0 &&
+      !workspace_folder_open(bridge->folder, FALSE, &copy.root, error)) {
     return FALSE;
   }
   copy.wanted = g_array_new(FALSE, TRUE, sizeof(Wanted));

@@ -328,7 +328,7 @@ static gboolean send_all(CopyIn *copy, const BridgeTransport *transport, GError 
 gboolean bridge_copy_in(Bridge *bridge, const BridgeTransport *transport, BridgeReport *report,
                         GError **error) {
   CopyIn copy = {.bridge = bridge, .report = report, .root = -1, .tick = file_tick()};
-  if (!bridge_open_workspace(bridge, FALSE, &copy.root, error)) {
+  if (!workspace_folder_open(bridge->folder, FALSE, &copy.root, error)) {
     return FALSE;
   }
   if (copy.root < 0) {

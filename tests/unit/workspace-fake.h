@@ -24,6 +24,7 @@ typedef struct Fake Fake;
 struct Fake {
   char *folder; /* the workspace */
   char *around; /* the folder that holds it */
+  WorkspaceFolder *held;
   Bridge *bridge;
   BridgeTransport transport;
   BridgeReport *report; /* of the last copies */
@@ -331,7 +332,8 @@ UNUSED static Fake *fake_new(const BridgeSettings *settings) {
   if (settings) {
     own = *settings;
   }
-  own.workspace = fake->folder;
+  fake->held = workspace_folder_new(fake->folder);
+  own.folder = fake->held;
   fake->bridge = bridge_new(&own, fake_permit, fake);
   fake->transport = (BridgeTransport){
       .user = fake, .upload = fake_upload, .changes = fake_changes, .download = fake_download};
@@ -346,12 +348,26 @@ UNUSED static Fake *fake_new(const BridgeSettings *settings) {
   return fake;
 }
 
+/* As if there had been no folder yet when the run began. */
+UNUSED static void fake_without_folder(Fake *fake) {
+  g_assert_cmpint(g_rmdir(fake->folder), ==, 0);
+  bridge_free(fake->bridge);
+  workspace_folder_free(fake->held);
+  fake->held = workspace_folder_new(fake->folder);
+  const BridgeSettings own = {.folder = fake->held,
+                              .max_files = 500,
+                              .max_file_bytes = 2000000,
+                              .max_copy_bytes = 20000000};
+  fake->bridge = bridge_new(&own, fake_permit, fake);
+}
+
 UNUSED static void fake_free(Fake *fake) {
   g_assert_cmpuint(count_temporary(fake->around), ==, 0);
   remove_tree(fake->around);
   g_free(fake->around);
   g_free(fake->folder);
   bridge_free(fake->bridge);
+  workspace_folder_free(fake->held);
   bridge_report_free(fake->report);
   g_hash_table_unref(fake->files);
   g_ptr_array_unref(fake->denied);
