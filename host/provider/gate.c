@@ -138,19 +138,27 @@ static gboolean path_is_inside(struct sandhost_path path) {
   return TRUE;
 }
 
+/* The path is shown as far as a person can read it. */
+static void name_path(Job *job, const char *breach, struct sandhost_path path) {
+  g_autofree char *start = g_strndup(path.data ? path.data : "", MIN(path.length, 200));
+  g_autofree char *clean = text_clean_string(start, 200);
+  g_snprintf(job->breach_text, sizeof job->breach_text, "%s: '%s'", breach, clean);
+  job->breach = job->breach_text;
+}
+
 #define ENTRY_SIZE_1_0 (offsetof(struct sandhost_entry, sha256) + 32)
 
 static gint32 pass_entry(Job *job, const struct sandhost_entry *entry) {
   if (!is_open(job)) {
     return stop_status(job);
   }
-  if (!entry || entry->size < ENTRY_SIZE_1_0 ||
-      (entry->kind != SANDHOST_KIND_FILE && entry->kind != SANDHOST_KIND_CHECKOUT)) {
+  /* A kind of a later contract is the caller's to pass over. */
+  if (!entry || entry->size < ENTRY_SIZE_1_0 || entry->kind == 0) {
     job->breach = "listed something that is no entry";
     return SANDHOST_PROTOCOL;
   }
   if (!path_is_inside(entry->path)) {
-    job->breach = "listed a path that is not below the root";
+    name_path(job, "listed a path that is not below the root", entry->path);
     return SANDHOST_PROTOCOL;
   }
   job->entry_count++;

@@ -60,8 +60,9 @@ struct Job {
   struct sandhost_orphan_sink orphans;
 
   /* ---- gate ---- */
-  gint32 stopped;       /* what one of the caller's streams said to stop */
-  const char *breach;   /* what a stream was given that it must not; constant */
+  gint32 stopped;     /* what one of the caller's streams said to stop */
+  const char *breach; /* what a stream was given that it must not; constant, or breach_text */
+  char breach_text[512];
   guint64 delivered[2]; /* bytes of output given to the observer */
   guint64 entry_count;
   gboolean started;

@@ -151,7 +151,9 @@ static void skip_everything(Call *call, const GError *failure) {
   if (provider_error_is(failure, SANDHOST_LOST) || session_is_lost(call->session)) {
     skip_lost(call, failure);
   } else if (failure->domain == PROVIDER_ERROR) {
-    bridge_report_skip(call->report, ".", "could not list the sandbox files");
+    g_autofree char *reason =
+        g_strdup_printf("could not list the sandbox files: %s", failure->message);
+    bridge_report_skip(call->report, ".", reason);
   } else {
     bridge_report_skip(call->report, "*", failure->message);
   }

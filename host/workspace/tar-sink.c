@@ -45,6 +45,7 @@ struct TarSink {
   gboolean in_header;
   gsize header_bytes; /* lent since it began */
   gsize next;         /* index of the first name that may still come */
+  gboolean *came;     /* for each name */
   guint8 *data;       /* of one file */
   gsize capacity;
   GError *error; /* read by others once the thread has ended */
@@ -136,10 +137,10 @@ static la_ssize_t lend(struct archive *archive, void *user, const void **ret_dat
 
 /* ---- The members ----------------------------------------------------------------------------- */
 
-/* Finds path at or after sink->next. */
-static gboolean find_name(TarSink *sink, const char *path, gsize *ret_index) {
+/* Finds path at or after the index from. */
+static gboolean find_name(const TarSink *sink, const char *path, gsize from, gsize *ret_index) {
   gsize length = strlen(path);
-  for (gsize i = sink->next; i < sink->request.count; i++) {
+  for (gsize i = from; i < sink->request.count; i++) {
     const struct sandhost_path *name = &sink->request.names[i];
     if (name->length == length && memcmp(name->data, path, length) == 0) {
       *ret_index = i;
@@ -172,6 +173,16 @@ static gboolean read_data(TarSink *sink, struct archive *archive, gsize length) 
   return TRUE;
 }
 
+/* path is at none of the places that may still come. */
+static const char *why_not_expected(const TarSink *sink, const char *path) {
+  gsize index = 0;
+  if (!path || !find_name(sink, path, 0, &index)) {
+    return "a member that was not asked for";
+  }
+  return sink->came[index] ? "a member that came twice"
+                           : "a member out of the order that was asked for";
+}
+
 static gboolean take_member(TarSink *sink, struct archive *archive, struct archive_entry *entry) {
   const char *path = archive_entry_pathname(entry);
   if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) ||
@@ -179,10 +190,11 @@ static gboolean take_member(TarSink *sink, struct archive *archive, struct archi
     return fail_member(sink, "a member is no regular file", path);
   }
   gsize index = 0;
-  if (!path || !find_name(sink, path, &index)) {
-    return fail_member(sink, "a member that was not asked for", path);
+  if (!path || !find_name(sink, path, sink->next, &index)) {
+    return fail_member(sink, why_not_expected(sink, path), path);
   }
   sink->next = index + 1;
+  sink->came[index] = TRUE;
   la_int64_t size = archive_entry_size(entry);
   if (size < 0) {
     return fail_member(sink, "a member of negative size", path);
@@ -262,6 +274,7 @@ static void sink_free(TarSink *sink) {
   pthread_mutex_destroy(&sink->lock);
   pthread_cond_destroy(&sink->changed);
   g_free(sink->ring);
+  g_free(sink->came);
   g_free(sink->data);
   g_clear_error(&sink->error);
   g_free(sink);
@@ -274,6 +287,7 @@ TarSink *tar_sink_start(const TarSinkRequest *request, TarSinkFile file, void *u
   sink->file = file;
   sink->user = user;
   sink->ring = g_malloc(RING_BYTES);
+  sink->came = g_new0(gboolean, request->count);
   pthread_mutex_init(&sink->lock, NULL);
   pthread_cond_init(&sink->changed, NULL);
   sink->thread = g_thread_try_new("workspace-tar", run, sink, error);

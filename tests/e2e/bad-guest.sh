@@ -167,16 +167,16 @@ list-leads-out	true	the sandbox was lost before its files were copied back (it b
 list-cut	true	the sandbox was lost before its files were copied back (it broke the protocol: a list that ends within a file)
 list-long-path	true	the sandbox was lost before its files were copied back (it broke the protocol: a listed file whose path is too long)
 tar-err-channel	true	the sandbox was lost before its files were copied back (it broke the protocol: data on a channel that the request does not have)
-list-twice	false	could not read the sandbox's files: a path that is listed twice: 'a'
+list-twice	false	bubblewrap: could not read the sandbox's files: a path that is listed twice: 'a'
 list-many	true	the sandbox was lost before its files were copied back (it broke the protocol: more listed files than it was asked for)
-list-long-names	false	could not read the sandbox's files: more than 64 MiB of names of changed files
-tar-leads-out	false	could not read the sandbox's files: a member that was not asked for: '../a'
-tar-link	false	could not read the sandbox's files: a member is no regular file: 'a'
-tar-hard-link	false	could not read the sandbox's files: a member is no regular file: 'a'
+list-long-names	false	bubblewrap: could not read the sandbox's files: more than 64 MiB of names of changed files
+tar-leads-out	false	bubblewrap: could not read the sandbox's files: a member that was not asked for: '../a'
+tar-link	false	bubblewrap: could not read the sandbox's files: a member is no regular file: 'a'
+tar-hard-link	false	bubblewrap: could not read the sandbox's files: a member is no regular file: 'a'
 tar-other-content	false	changed while it was being copied
 tar-sparse	false	changed while it was being copied
-tar-noise	false	could not read the sandbox's files: *
-tar-cut	false	could not read the sandbox's files: *
+tar-noise	false	bubblewrap: could not read the sandbox's files: *
+tar-cut	false	bubblewrap: could not read the sandbox's files: *
 TABLE
 
 run_with '{"id": 1, "command": "lie honest"}' "$sandhost" session

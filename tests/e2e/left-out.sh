@@ -22,3 +22,10 @@ run "$sandhost" exec --json -w wd -- bash -c 'n=$(printf %0200d 0)
 want_exit 0
 want_json 'could not be read in the sandbox' data workspace_files skipped 0 reason
 want_in_out '/000'
+
+# Why nothing could be listed stands in the line and in the record.
+run "$sandhost" exec -w wd -- 'echo r >lost; chmod 000 .'
+want_exit 0
+want_in_err 'sandhost: .: could not list the sandbox files: /workspace: Permission denied'
+run "$sandhost" show --json
+want_in_out 'could not list the sandbox files: /workspace: Permission denied'
