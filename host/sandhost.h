@@ -234,6 +234,11 @@ struct sandhost_hooks {
    * own. sandhost_resume does not look at them: the run keeps what it was begun with. */
   const char *session_id;
   const char *agent_name;
+
+  /* One line: a sandbox of the run did not end and may live on, which can cost money: which one, why, and what finds it.
+   * It is in the record too. Where its end takes long, progress says so.
+   * Threads: from any; also while sandhost_run_end runs. */
+  void (*warning)(void *user, const char *line);
 };
 
 /* Starts a run and its row in the record. The sandbox itself is made by the first command. hooks: NULL: none. ret_run:

@@ -55,6 +55,11 @@ static void progress(void *user, const char *line) {
   run->hooks.progress(run->hooks.user, line);
 }
 
+static void warning(void *user, const char *line) {
+  const sandhost_run *run = user;
+  run->hooks.warning(run->hooks.user, line);
+}
+
 /* One command on its way: what the output hook is told with. */
 typedef struct {
   const sandhost_run *run;
@@ -106,6 +111,8 @@ RunHooks api_run_hooks(sandhost_run *run) {
   return (RunHooks){
       .answer = run->hooks.answer ? answer : NULL,
       .progress = run->hooks.progress ? progress : NULL,
+      .slow = run->hooks.progress ? progress : NULL,
+      .warn = run->hooks.warning ? warning : NULL,
       .user = run,
       .cancel = run->cancel,
   };

@@ -131,7 +131,8 @@ char *cli_record_path(const CliRunOptions *options, const Config *config);
 Harness *cli_harness(const CliRunOptions *options, ProviderRegistry **ret_registry, GError **error);
 
 /* A run and what it stands on, for a door. */
-typedef struct {
+typedef struct CliRun CliRun;
+struct CliRun {
   ProviderRegistry *registry;
   Harness *harness;
   Record *record;
@@ -140,16 +141,19 @@ typedef struct {
   gboolean asks_terminal; /* a person at the terminal may answer an ask */
   gboolean refused;       /* a person at the terminal said no */
   Progress progress;
+  void (*warned)(CliRun *run,
+                 const char *line); /* as RunHooks.warn, beside stderr; NULL: nobody else */
   Run *run;
   gboolean ended; /* cli_run_finish ended it */
-} CliRun;
+};
 
 /* What a run is to be: a new one with a request that begins it again (NULL: it cannot go on later), or one that goes
  * on. All borrowed. */
 typedef struct {
   JsonObject *request;
-  const char *resume;   /* id */
-  gboolean unannounced; /* as RunHooks */
+  const char *resume;                            /* id */
+  gboolean unannounced;                          /* as RunHooks */
+  void (*warned)(CliRun *run, const char *line); /* as in CliRun */
 } CliPurpose;
 
 /* Starts a run or goes on with one; installs the signal handlers. FALSE: complained already, *ret_exit is the exit

@@ -192,6 +192,21 @@ static void progress(void *user, const char *line) {
   progress_tell(&run->progress, line);
 }
 
+static void slow(void *user, const char *line) {
+  CliRun *run = user;
+  progress_end(&run->progress);
+  cli_complain("%s", line);
+}
+
+/* Told however quiet it is to be: a sandbox that is left may cost money. */
+static void warn(void *user, const char *line) {
+  CliRun *run = user;
+  slow(run, line);
+  if (run->warned) {
+    run->warned(run, line);
+  }
+}
+
 /* ---- The run ------------------------------------------------------------------------------------------------------ */
 
 /* The way out, behind whatever is wrong with the record. */
@@ -232,6 +247,8 @@ static gboolean begin(CliRun *run, const CliRunOptions *options, const CliPurpos
   const RunHooks hooks = {
       .answer = waits ? NULL : answer,
       .progress = progress,
+      .slow = slow,
+      .warn = warn,
       .user = run,
       .cancel = run->cancel,
       .request = purpose->request,
@@ -246,7 +263,7 @@ static gboolean begin(CliRun *run, const CliRunOptions *options, const CliPurpos
 gboolean cli_run_begin(CliRun *run, const CliRunOptions *options, const CliPurpose *purpose,
                        gboolean asks_terminal, int *ret_exit) {
   g_autoptr(GError) error = NULL;
-  *run = (CliRun){.yes = options->yes, .asks_terminal = asks_terminal};
+  *run = (CliRun){.yes = options->yes, .asks_terminal = asks_terminal, .warned = purpose->warned};
   progress_init(&run->progress, options->verbose);
   if (begin(run, options, purpose, &error)) {
     return TRUE;

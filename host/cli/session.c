@@ -20,7 +20,8 @@
 #define MAX_IN_FLIGHT 64
 
 typedef struct {
-  CliRun run;
+  CliRun run;   /* first */
+  char *run_id; /* also while the run ends */
   gboolean stream;
   pthread_mutex_t writing;  /* guards stdout and gone */
   gboolean gone;            /* nobody reads what we write */
@@ -90,6 +91,15 @@ static void on_started(void *user, guint64 execution) {
 
 static gboolean on_output(void *user, guint32 stream, const void *data, gsize length) {
   return put_output(user, stream, data, length, FALSE);
+}
+
+/* A sandbox may live on. The server's first member is the run. */
+static void put_warning(CliRun *run, const char *text) {
+  Server *server = (Server *)run;
+  g_autoptr(JsonObject) line = json_object_new_object();
+  json_add_text(line, "run_id", server->run_id);
+  json_add_text(line, "notice", text);
+  put_line(server, line);
 }
 
 static void put_outcome(Server *server, JsonObject *id, const ExecuteOutcome *outcome) {
@@ -360,6 +370,7 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
   pthread_mutex_init(&server.counting, NULL);
   pthread_cond_init(&server.counted, NULL);
   server.paused = cancel_new();
+  server.run_id = g_strdup(run_id(server.run.run));
   gboolean readable = !purpose->resume || go_on(&server, purpose->resume);
   wait_below(&server, 1); /* what was left comes before what is new */
   if (readable && !stops(server.run.run)) {
@@ -381,6 +392,7 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
                                      NULL);
   cli_run_clear(&server.run);
   cancel_unref(server.paused);
+  g_free(server.run_id);
   pthread_mutex_destroy(&server.writing);
   pthread_mutex_destroy(&server.counting);
   pthread_cond_destroy(&server.counted);
@@ -400,14 +412,14 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
 }
 
 int cli_session_resume(const CliRunOptions *options, const char *run_id, gboolean stream) {
-  const CliPurpose purpose = {.resume = run_id};
+  const CliPurpose purpose = {.resume = run_id, .warned = put_warning};
   return session_run(options, &purpose, stream);
 }
 
 static int session_begin(const CliRunOptions *options, gboolean stream) {
   g_autoptr(JsonObject) request = cli_request_new(options, "session");
   json_add_bool(request, "stream", stream);
-  const CliPurpose purpose = {.request = request};
+  const CliPurpose purpose = {.request = request, .warned = put_warning};
   return session_run(options, &purpose, stream);
 }
 

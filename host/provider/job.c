@@ -233,6 +233,15 @@ static void sleep_until(Job *job, int cancel, gint64 until) {
   ppoll(fds, G_N_ELEMENTS(fds), left == G_MAXINT64 ? NULL : &timeout, NULL);
 }
 
+/* Tells who asked for it that this takes long. Returns until when there is nothing to tell. */
+static gint64 tell_slow(Job *job) {
+  if (job->slow && clock_now() >= job->slow_at) {
+    job->slow(job->slow_user);
+    job->slow = NULL;
+  }
+  return job->slow ? job->slow_at : G_MAXINT64;
+}
+
 /* Until it has come back or its grace is over. */
 static void wait_for(Job *job) {
   gboolean told = FALSE;
@@ -245,7 +254,8 @@ static void wait_for(Job *job) {
     } else if (told && clock_now() >= until) {
       return;
     }
-    sleep_until(job, told ? -1 : cancel_fd(job->call.cancel), until);
+    gint64 quiet = tell_slow(job);
+    sleep_until(job, told ? -1 : cancel_fd(job->call.cancel), MIN(until, quiet));
   }
 }
 

@@ -80,6 +80,10 @@ struct Job {
   gint refs; /* the caller's and the worker's */
   Bell *bell;
   gboolean inside, done, abandoned; /* call.lock */
+  void (*slow)(
+      void *user); /* called once by who waits in job_finish, at slow_at; NULL: nobody is told */
+  void *slow_user;
+  gint64 slow_at; /* CLOCK_MONOTONIC */
   GPtrArray *arena;
   Job *next_idle;
 };

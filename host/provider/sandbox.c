@@ -279,6 +279,11 @@ void sandbox_end_begin(Sandbox *sandbox) {
 }
 
 gboolean sandbox_end(Sandbox *take_sandbox, GError **error) {
+  return sandbox_end_telling(take_sandbox, NULL, NULL, error);
+}
+
+gboolean sandbox_end_telling(Sandbox *take_sandbox, void (*slow)(void *user), void *user,
+                             GError **error) {
   Sandbox *sandbox = take_sandbox;
   if (!sandbox) {
     return TRUE;
@@ -287,6 +292,9 @@ gboolean sandbox_end(Sandbox *take_sandbox, GError **error) {
   if (!job) {
     job = start_end(sandbox, invoke_end);
   }
+  job->slow = slow;
+  job->slow_user = user;
+  job->slow_at = clock_deadline(SANDBOX_SLOW_END);
   gboolean ok = job_finish(job, error);
   job_unref(job);
   sandbox_unref(sandbox);

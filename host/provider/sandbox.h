@@ -77,6 +77,10 @@ Sandbox *sandbox_create(ProviderInstance *instance, const Manifest *manifest, co
 /* terminate with a deadline of its own (30 s), then release. *error tells when terminate failed; the handle is
  * gone all the same. NULL sandbox: nothing. Waits for no running call: the caller has none. */
 gboolean sandbox_end(Sandbox *take_sandbox, GError **error);
+/* The same; slow (NULL: nobody is told) is called once, from this thread, where it takes SANDBOX_SLOW_END. */
+#define SANDBOX_SLOW_END (5 * CLOCK_SECOND)
+gboolean sandbox_end_telling(Sandbox *take_sandbox, void (*slow)(void *user), void *user,
+                             GError **error);
 /* Begins the terminate that sandbox_end then waits for. No other call on the sandbox is made in between. */
 void sandbox_end_begin(Sandbox *sandbox);
 

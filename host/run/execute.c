@@ -63,8 +63,10 @@ static gboolean join_session(Call *call, GError **error) {
       return FALSE;
     }
     const CallScope scope = scope_for(call, CREATE_SECONDS);
-    run->session =
-        session_open(run->harness, run->journal, run->id, run->folder, permit_file, &scope, error);
+    const SessionEar ear = {
+        .slow = run->hooks.slow, .warn = run->hooks.warn, .user = run->hooks.user};
+    run->session = session_open(run->harness, run->journal, run->id, run->folder, permit_file, &ear,
+                                &scope, error);
     if (!run->session) {
       return FALSE;
     }

@@ -83,8 +83,8 @@ static Bridge *bridge_for(Session *session, WorkspaceFolder *folder) {
 }
 
 Session *session_open(const Harness *harness, Journal *journal, const char *run_id,
-                      WorkspaceFolder *folder, SessionPermit permit, const CallScope *scope,
-                      GError **error) {
+                      WorkspaceFolder *folder, SessionPermit permit, const SessionEar *ear,
+                      const CallScope *scope, GError **error) {
   g_autofree char *id = id_new("sandbox");
   if (!guarded_check_mount(harness, error)) {
     return NULL;
@@ -97,7 +97,8 @@ Session *session_open(const Harness *harness, Journal *journal, const char *run_
   const char *isolation = NULL;
   if (!network_check(sandbox, harness->instance, harness->config->manifest, scope, &isolation,
                      error)) {
-    sandbox_end(sandbox, NULL); /* what does not keep its word holds nothing yet */
+    /* What does not keep its word holds nothing yet. */
+    session_end_sandbox(harness, sandbox, ear, NULL);
     return NULL;
   }
   Session *session = g_new0(Session, 1);
@@ -109,6 +110,7 @@ Session *session_open(const Harness *harness, Journal *journal, const char *run_
   session->opened = clock_now();
   session->paid = session->opened;
   session->permit = permit;
+  session->ear = *ear;
   session->bridge = bridge_for(session, folder);
   record_created(session, isolation);
   return session;
@@ -127,7 +129,8 @@ void session_unref(Session *session) {
   g_autofree char *ref = g_strdup(sandbox_ref(session->sandbox));
   const char *reason = sandbox_lost_reason(session->sandbox);
   g_autofree char *lost = session_is_lost(session) ? g_strdup(reason ? reason : "") : NULL;
-  sandbox_end(g_steal_pointer(&session->sandbox), &failure);
+  session_end_sandbox(session->harness, g_steal_pointer(&session->sandbox), &session->ear,
+                      &failure);
   journal_owe(session->journal, BUDGET_SANDBOX_SECONDS, session_unpaid(session));
   record_closed(session, ref, lost, failure);
   bridge_free(session->bridge);

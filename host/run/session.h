@@ -17,6 +17,13 @@
 /* Asked for each file that is to be copied for copier; as BridgePermit. */
 typedef gboolean (*SessionPermit)(void *copier, gboolean write, const char *path, GError **error);
 
+/* Whom the end of a sandbox concerns; each function may be NULL. A line of text, from any thread. */
+typedef struct {
+  void (*slow)(void *user, const char *line); /* its end is waited for */
+  void (*warn)(void *user, const char *line); /* it did not end, and may live on */
+  void *user;
+} SessionEar;
+
 typedef struct {
   gint references; /* atomic: one for the run while it is current, one for each command in it */
   char *id;        /* sandbox_... */
@@ -30,6 +37,7 @@ typedef struct {
   Bridge *
       bridge; /* what the sandbox holds of the workspace; NULL: nothing is copied. Used under the run's
                       * copying lock, as is copier */
+  SessionEar ear;
   SessionPermit permit;
   void *copier; /* for whom the bridge copies now: user of the permit function */
 } Session;
@@ -38,8 +46,8 @@ typedef struct {
  * sandbox_session_created. A sandbox that fails the check is ended. folder is the run's, and
  * borrowed. Returns owned, one reference. */
 Session *session_open(const Harness *harness, Journal *journal, const char *run_id,
-                      WorkspaceFolder *folder, SessionPermit permit, const CallScope *scope,
-                      GError **error);
+                      WorkspaceFolder *folder, SessionPermit permit, const SessionEar *ear,
+                      const CallScope *scope, GError **error);
 
 Session *session_ref(Session *session);
 /* The last reference ends the sandbox and records sandbox_session_closed. NULL is allowed. */
@@ -53,6 +61,10 @@ void session_mark_lost(Session *session);
 gboolean session_is_lost(Session *session);
 /* For people: the provider's reason, trimmed, else "it stopped". Borrowed. */
 const char *session_lost_reason(Session *session);
+
+/* session-end.c: ends the sandbox, and tells the ear what that comes to. *error: it did not end. */
+void session_end_sandbox(const Harness *harness, Sandbox *take_sandbox, const SessionEar *ear,
+                         GError **error);
 
 /* How the bridge reaches this session's sandbox; scope is borrowed and must outlive the copies. What was decided is
  * made durable before anything is copied. */

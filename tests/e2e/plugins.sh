@@ -125,6 +125,26 @@ survived liar 0 completed ''
 survived leak 0 completed ''
 survived meddler 0 completed ''
 
+# A sandbox that does not end is told however quiet it is to be: it may cost money. The command's exit code stays.
+left='sandhost: the stays sandbox good-1 may live on: the engine is away; sandhost cleanup cannot find what this provider leaves'
+survived stays 127 completed "$left"
+STAYS_WITH=50 survived stays 127 completed '' # it is gone, says the provider
+run "$sandhost" exec --config agent.json --json -- true
+want_exit 127
+want_err "$left"
+run_with $'true\n' "$sandhost" shell --config agent.json
+want_exit 0
+want_in_err "$left"
+run_with $'{"id": 1, "command": "true"}\n' "$sandhost" session --config agent.json
+want_exit 0
+want_err "$left"
+python3 - "$out" "${left#sandhost: }" <<'PY' || fail "the session's last line is not the warning"
+import json, sys
+result, warning = map(json.loads, sys.argv[1].splitlines())
+assert result["id"] == 1, result
+assert warning == {"run_id": result["run_id"], "notice": sys.argv[2]}, warning
+PY
+
 # In create it ends with whoever cancels it.
 config spin
 SPIN_WHERE=create run timeout --preserve-status -s TERM 1 "$sandhost" exec --config agent.json -q -- true
@@ -203,7 +223,8 @@ want_exit 0
 
 # A command that was done is done, whatever its sandbox's end comes to.
 spun execute 125 'sandhost: The sandbox was lost during this command (spin: execute did not come back in time). Files created in it are gone; the next command runs in a fresh sandbox with the workspace files copied in again.'
-spun terminate 0 ''
+spun terminate 0 'sandhost: waiting for the spin sandbox good-1 to end
+sandhost: the spin sandbox good-1 may live on: spin: terminate did not come back in time; sandhost cleanup cannot find what this provider leaves'
 
 # ---- Nobody is forgotten ---------------------------------------------------------------------------------------------------
 
