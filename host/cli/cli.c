@@ -173,7 +173,9 @@ const char *cli_run_status(const ExecuteOutcome *outcome) {
   }
 }
 
-static gint stdout_fault; /* atomic: errno of the first write that failed */
+/* atomic: errno of the first write that failed */
+static gint stdout_fault;
+static gint stderr_fault;
 
 int cli_stdout_fault(void) {
   if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -183,9 +185,24 @@ int cli_stdout_fault(void) {
   return fault == EPIPE ? 0 : fault;
 }
 
+int cli_stderr_fault(void) {
+  int fault = g_atomic_int_get(&stderr_fault);
+  return fault == EPIPE ? 0 : fault;
+}
+
+char *cli_output_fault(void) {
+  int out = cli_stdout_fault();
+  int fault = out ? out : cli_stderr_fault();
+  return fault ? g_strdup_printf("could not write standard %s: %s", out ? "output" : "error",
+                                 g_strerror(fault))
+               : NULL;
+}
+
 static gboolean note_fault(int fd, int fault) {
   if (fd == STDOUT_FILENO) {
     g_atomic_int_compare_and_exchange(&stdout_fault, 0, fault);
+  } else if (fd == STDERR_FILENO) {
+    g_atomic_int_compare_and_exchange(&stderr_fault, 0, fault);
   }
   return FALSE;
 }

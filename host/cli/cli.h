@@ -199,6 +199,10 @@ gboolean cli_put_stdout(void *user, const void *data, gsize length);
 /* Flushes what was printed. errno of whatever could not be written to standard output; 0: nothing, or nobody reads it
  * any more, which is the reader's own matter. */
 int cli_stdout_fault(void);
+/* The same of what cli_write was given for standard error. */
+int cli_stderr_fault(void);
+/* "could not write standard ...: why", of either; NULL: neither has a fault. Owned. */
+char *cli_output_fault(void);
 
 /* Says so where a command will get less time than it was given: most is the configuration's tool_call_timeout. */
 void cli_tell_shortened(gint64 timeout, gint64 most);

@@ -120,7 +120,9 @@ static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outco
   if (options->json && cli_stdout_fault()) { /* whoever waits for it is not left without its name */
     cli_complain("run %s", run_id(run->run));
   }
-  if (outcome->end == EXECUTE_CANCELLED && !cli_caught_signal() && cli_stdout_fault()) {
+  g_autofree char *fault =
+      outcome->end == EXECUTE_CANCELLED && !cli_caught_signal() ? cli_output_fault() : NULL;
+  if (fault) {
     code = EXIT_SANDHOST;
   }
   if (!lost && (!options->json || cli_stdout_fault())) {
@@ -128,8 +130,9 @@ static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outco
   }
   g_autofree char *id = g_strdup(run_id(run->run));
   const char *status = run_is_paused(run->run) ? "awaiting_approval" : cli_run_status(outcome);
-  const char *reason =
-      strcmp(status, "completed") == 0 ? NULL : json_get_text(outcome->observation, "message");
+  const char *reason = strcmp(status, "completed") == 0 ? NULL
+                       : fault ? fault /* where stderr is what is full, nobody else can tell */
+                               : json_get_text(outcome->observation, "message");
   gboolean finished = cli_run_finish(run, status, reason);
   if (finished && !options->json && !options->quiet && outcome->end != EXECUTE_WAITING) {
     print_summary(run->record, id);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the sandhost program: finds the command and hands over. */
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -54,7 +55,19 @@ static void print_help(FILE *out) {
   fprintf(out, "\nsandhost COMMAND --help tells the options; sandhost(1) the rest.\n");
 }
 
+/* A descriptor that is closed would be taken by the next file that is opened, which would then be written into. Nobody wants
+ * what goes to a closed stderr; a closed stdout still refuses what is printed. */
+static void hold_standard_descriptors(void) {
+  static const int MODES[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+  for (int fd = 0; fd < (int)G_N_ELEMENTS(MODES); fd++) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", MODES[fd]) < 0) { /* gets the lowest number */
+      return;                                                         /* as it was */
+    }
+  }
+}
+
 int main(int argc, char **argv) {
+  hold_standard_descriptors();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGCHLD,
          SIG_DFL); /* whoever started us may ignore it, and then the end of no child is known */

@@ -207,7 +207,7 @@ static int shell_run(const CliRunOptions *options, gint64 timeout) {
   if (cancelled && cli_caught_signal()) {
     return 128 + cli_caught_signal();
   }
-  return !finished ? EXIT_SANDHOST : over ? EXIT_DENIED : 0;
+  return !finished || cli_stderr_fault() ? EXIT_SANDHOST : over ? EXIT_DENIED : 0;
 }
 
 int cli_shell(int argc, char **argv) {

@@ -79,6 +79,30 @@ run bash -c '"$0" exec -q --json -- true >/dev/full' "$sandhost"
 want_exit 125
 want_in_err 'could not write standard output'
 
+# The same of standard error, which cannot tell it itself; only a reader that has gone away is nobody. What the command asked
+# for comes to its end where nothing is lost.
+code=0
+"$sandhost" exec -q -- 'echo err >&2; sleep 9' 2>/dev/full >"$work/.out" || code=$?
+want_exit 125
+run "$sandhost" show --json
+want_json 'could not write standard error: No space left on device' final error
+mkdir closed
+code=0
+"$sandhost" exec -q -w closed -- 'echo out; echo err >&2; echo 1 > g; exit 3' 2>&- >"$work/.out" || code=$?
+want_exit 3
+want_file "$work/.out" out
+want_file closed/g 1
+code=0
+"$sandhost" exec -q -- 'echo out; exit 3' 2>"$work/.err" >&- || code=$?
+want_exit 125
+grep -qx 'sandhost: could not write standard output: Bad file descriptor' "$work/.err" || fail "a closed stdout is not told"
+code=0
+"$sandhost" exec -q -i -- 'cat; exit 3' <&- 2>"$work/.err" || code=$?
+want_exit 3
+code=0
+{ "$sandhost" exec -q -- 'yes >&2' 2>&1 >"$work/.out" || echo $? >gone; } | head -n 1 >"$work/.err"
+want_file gone 141
+
 # A record that is not there is not made by looking for it.
 run "$sandhost" show --record missing.db
 want_exit 125
