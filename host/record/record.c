@@ -402,6 +402,25 @@ static int wait_for_lock(void *user, int tries) {
   return 1;
 }
 
+/* The default place is made whole. Of a place that somebody typed only the last folder: the rest would be a mistake. */
+static gboolean make_folder(const char *path, const char *folder, GError **error) {
+  g_autofree char *usual = record_default_path();
+  gboolean whole = strcmp(path, usual) == 0;
+  if ((whole ? g_mkdir_with_parents(folder, 0700) : mkdir(folder, 0700)) == 0 || errno == EEXIST) {
+    return TRUE;
+  }
+  int code = errno;
+  g_autofree char *above = g_path_get_dirname(folder);
+  if (!whole && code == ENOENT) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
+                "could not open the record %s: there is no folder %s", path, above);
+  } else {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD, "could not open the record %s: %s",
+                path, g_strerror(code));
+  }
+  return FALSE;
+}
+
 /* mknod and not open: closing a descriptor of the file would drop the locks that another Record
  * of this process has on it. */
 static gboolean make_file(const char *path, GError **error) {
@@ -414,8 +433,10 @@ static gboolean make_file(const char *path, GError **error) {
     return S_ISREG(about.st_mode);
   }
   g_autofree char *folder = g_path_get_dirname(path);
-  if (g_mkdir_with_parents(folder, 0700) < 0 ||
-      (mknod(path, S_IFREG | 0600, 0) < 0 && errno != EEXIST)) {
+  if (!make_folder(path, folder, error)) {
+    return FALSE;
+  }
+  if (mknod(path, S_IFREG | 0600, 0) < 0 && errno != EEXIST) {
     g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD, "could not open the record %s: %s",
                 path, g_strerror(errno));
     return FALSE;

@@ -162,6 +162,30 @@ static gboolean give_value(const struct sandhost_option *option, const char *tex
   }
 }
 
+/* What an option takes. */
+static const char *wanted_of(const struct sandhost_option *option) {
+  switch (option->type) {
+  case SANDHOST_OPTION_BOOLEAN:
+    return "must be true or false";
+  case SANDHOST_OPTION_SIZE:
+    return "must be a number of bytes, or one with k, m or g behind it";
+  case SANDHOST_OPTION_INTEGER:
+    return "must be a whole number";
+  default:
+    return "is a map, which cannot be given here";
+  }
+}
+
+static void refuse_value(const struct sandhost_option *option, const char *text) {
+  if (!text) {
+    complain("give --option %s=... (%s)", option->name, option->help);
+  } else if (option->flags & SANDHOST_OPTION_SECRET) {
+    complain("--option %s %s (%s)", option->name, wanted_of(option), option->help);
+  } else {
+    complain("--option %s %s, got '%s' (%s)", option->name, wanted_of(option), text, option->help);
+  }
+}
+
 static gboolean open_instance(Subject *subject, const Arguments *arguments) {
   const struct sandhost_provider *table = subject->table;
   g_autofree struct sandhost_value *values = g_new0(struct sandhost_value, table->option_count + 1);
@@ -171,8 +195,9 @@ static gboolean open_instance(Subject *subject, const Arguments *arguments) {
         (const void *)((const char *)table->options + i * table->option_size);
     const char *given = g_hash_table_lookup(arguments->options, option->name);
     const char *text = given ? given : option->environment ? g_getenv(option->environment) : NULL;
-    if (!give_value(option, text ? text : option->fallback, &values[i], &pairs[i])) {
-      complain("give --option %s=... (%s)", option->name, option->help);
+    text = text ? text : option->fallback;
+    if (!give_value(option, text, &values[i], &pairs[i])) {
+      refuse_value(option, text);
       return FALSE;
     }
   }
