@@ -15,8 +15,6 @@
 #include "cli/cli.h"
 #include "cli/last-words.h"
 
-/* Loading does next to nothing in a sound plugin. */
-#define LOAD_PATIENCE (20 * CLOCK_SECOND)
 /* Opening, the try and its end each keep their own limit below this; what is later hangs where nobody set one. */
 #define PATIENCE (100 * CLOCK_SECOND)
 #define MAX_ANSWER (1u << 20)
@@ -51,7 +49,7 @@ static gboolean read_answer(const Apart *apart, pid_t child, int fd, GString *an
   gboolean told = FALSE;
   for (;;) {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    gint64 left = begun + (answer->len > 0 ? PATIENCE : LOAD_PATIENCE) - clock_now();
+    gint64 left = begun + (answer->len > 0 ? PATIENCE : LAST_WORDS_LOAD_PATIENCE) - clock_now();
     char chunk[4096];
     if (apart->cancel && cancel_raised(apart->cancel) && !told) {
       told = TRUE;

@@ -380,7 +380,7 @@ static gboolean resolve_run(Cleanup *cleanup, GError **error) {
 }
 
 static gboolean work(Cleanup *cleanup, GError **error) {
-  cleanup->registry = provider_registry_new();
+  cleanup->registry = cli_registry();
   cleanup->orphans = g_ptr_array_new_with_free_func((GDestroyNotify)orphan_free);
   cleanup->leftovers = g_array_new(FALSE, FALSE, sizeof(Leftover));
   cleanup->cancel = cancel_new();

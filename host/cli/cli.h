@@ -120,6 +120,9 @@ typedef struct {
   }
 void cli_run_options_clear(CliRunOptions *options);
 
+/* A registry whose plugins may not take for ever to load (last-words.h). Owned. */
+ProviderRegistry *cli_registry(void);
+
 /* A configuration with the options' provider and workspace laid over it. With neither a file nor a provider: the default
  * one. registry is borrowed. NULL: *error. */
 Config *cli_config(const CliRunOptions *options, ProviderRegistry *registry, GError **error);

@@ -196,7 +196,7 @@ static int doctor_run(const DoctorOptions *options) {
   g_autoptr(Cancel) cancel = cancel_new();
   Doctor doctor = {
       .options = options,
-      .registry = provider_registry_new(),
+      .registry = cli_registry(),
       .diagnoses = json_object_new_array(),
   };
   read_config(&doctor);

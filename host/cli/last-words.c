@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -75,6 +76,46 @@ void last_words_begin(void) {
   g_atomic_int_set(&listens, 1);
   atexit(on_exit_of_a_stranger);
 }
+
+/* ---- Loading -------------------------------------------------------------------------------------------------- */
+
+/* dlopen and the entry run in the thread that asks, with the loader's locks: nothing but the end gets out of there. */
+static struct {
+  const char *name;
+  timer_t timer;
+  gboolean runs;
+  struct sigaction before;
+} load;
+
+static void on_late_load(int number) {
+  (void)number;
+  put("sandhost: the provider ");
+  put(load.name);
+  put(" does not come back in loading\n");
+  _exit(EXIT_SANDHOST);
+}
+
+static void load_begun(const char *name) {
+  const struct sigaction action = {.sa_handler = on_late_load};
+  const struct itimerspec patience = {.it_value.tv_sec = LAST_WORDS_LOAD_PATIENCE / CLOCK_SECOND};
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+  load.name = name;
+  load.runs = g_atomic_int_get(&listens) && timer_create(CLOCK_MONOTONIC, &event, &load.timer) == 0;
+  if (load.runs) {
+    sigaction(SIGALRM, &action, &load.before);
+    timer_settime(load.timer, 0, &patience, NULL);
+  }
+}
+
+static void load_done(void) {
+  if (load.runs) {
+    timer_delete(load.timer);
+    sigaction(SIGALRM, &load.before, NULL);
+    load.runs = FALSE;
+  }
+}
+
+const LoadWatch last_words_of_loads = {.begun = load_begun, .done = load_done};
 
 void last_words_end(void) {
   g_atomic_int_set(&listens, 0);

@@ -33,7 +33,7 @@ gboolean policy_subject_open(PolicySubject *subject, const char *path, GPtrArray
     subject->policy = load_alone(path, examples, error);
     return subject->policy != NULL;
   }
-  subject->registry = provider_registry_new();
+  subject->registry = cli_registry();
   subject->config = cli_config(&options, subject->registry, error);
   if (!subject->config) {
     return FALSE;

@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 
 static int run_suite(int argc, char **argv) {
-  g_autoptr(ProviderRegistry) registry = provider_registry_new();
+  g_autoptr(ProviderRegistry) registry = cli_registry();
   g_autofree char *suite =
       g_build_filename(provider_registry_guest_dir(registry), "sandhost-conformance", NULL);
   char self[] = "sandhost"; /* its messages are ours */

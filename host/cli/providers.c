@@ -215,6 +215,6 @@ int cli_providers(int argc, char **argv) {
     cli_complain("providers takes one name, got '%s' too", argv[2]);
     return EXIT_USAGE;
   }
-  g_autoptr(ProviderRegistry) registry = provider_registry_new();
+  g_autoptr(ProviderRegistry) registry = cli_registry();
   return argc == 2 ? tell_one(registry, argv[1]) : list_all(registry);
 }

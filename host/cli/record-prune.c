@@ -22,7 +22,7 @@ static gboolean read_config(PruneOptions *options, PruneRequest *request, GError
   if (!options->run.config) {
     return TRUE;
   }
-  g_autoptr(ProviderRegistry) registry = provider_registry_new();
+  g_autoptr(ProviderRegistry) registry = cli_registry();
   g_autoptr(Config) config = cli_config(&options->run, registry, error);
   if (!config) {
     return FALSE;

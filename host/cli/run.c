@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/shown.h"
 #include "cli/cli.h"
+#include "cli/last-words.h"
 #include "config/check.h"
+#include "provider/file-check.h"
 
 /* ---- Signals: the one thing that must be global ------------------------------------------------------------ */
 
@@ -39,12 +42,19 @@ void cli_install_signals(Cancel *cancel) {
 
 /* ---- Configuration ------------------------------------------------------------------------------------------- */
 
-/* "bubblewrap, none": what could be used at once. Owned. */
+/* "bubblewrap, none": what could be used at once, as far as can be told without loading it. Owned. */
 static char *installed(ProviderRegistry *registry) {
   g_auto(GStrv) names = NULL;
   g_auto(GStrv) files = NULL;
   provider_registry_list(registry, &names, &files);
-  return check_join((const char *const *)names, ", ");
+  g_autoptr(GPtrArray) usable = g_ptr_array_new();
+  for (gsize i = 0; names[i]; i++) {
+    if (!g_path_is_absolute(files[i]) || file_may_load(files[i])) {
+      g_ptr_array_add(usable, names[i]);
+    }
+  }
+  g_ptr_array_add(usable, NULL);
+  return check_join((const char *const *)usable->pdata, ", ");
 }
 
 static gboolean choose_provider(Config *config, const char *name, ProviderRegistry *registry,
@@ -52,9 +62,13 @@ static gboolean choose_provider(Config *config, const char *name, ProviderRegist
   if (!g_strv_contains(known, name) && !g_hash_table_contains(config->registered, name)) {
     g_autofree char *list = check_join(known, ", ");
     g_autofree char *here = installed(registry);
-    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
-                "--provider must be a registered sandbox provider: %s; installed here: %s", list,
-                here);
+    g_set_error(
+        error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+        "--provider must be a registered sandbox provider: %s; installed here: %s; a file of "
+        "your own is used through SANDHOST_PLUGIN_PATH (the folder of sandhost-NAME.so) or "
+        "register_sandbox_provider of a configuration, and proven by sandhost provider test "
+        "FILE",
+        list, here);
     return FALSE;
   }
   if (config->provider && config->provider_options && strcmp(config->provider, name) != 0) {
@@ -93,6 +107,27 @@ static gboolean choose_name(const char *option, const char *text, char **name, G
   return TRUE;
 }
 
+/* What depends on the current folder is not looked into, which is said once. */
+static void warn_of_relative_folders(void) {
+  static gboolean told = FALSE;
+  const char *path = secure_getenv("SANDHOST_PLUGIN_PATH");
+  g_auto(GStrv) folders = g_strsplit(path ? path : "", ":", -1);
+  for (gsize i = 0; !told && folders[i]; i++) {
+    if (*folders[i] && !g_path_is_absolute(folders[i])) {
+      cli_complain("SANDHOST_PLUGIN_PATH must have absolute paths; '%s' is not looked into",
+                   folders[i]);
+      told = TRUE;
+    }
+  }
+}
+
+ProviderRegistry *cli_registry(void) {
+  warn_of_relative_folders();
+  ProviderRegistry *registry = provider_registry_new();
+  provider_registry_watch_loads(registry, &last_words_of_loads);
+  return registry;
+}
+
 Config *cli_config(const CliRunOptions *options, ProviderRegistry *registry, GError **error) {
   g_auto(GStrv) names = provider_registry_names(registry);
   const char *const *known = (const char *const *)names;
@@ -121,7 +156,7 @@ char *cli_record_path(const CliRunOptions *options, const Config *config) {
 
 Harness *cli_harness(const CliRunOptions *options, ProviderRegistry **ret_registry,
                      GError **error) {
-  g_autoptr(ProviderRegistry) registry = provider_registry_new();
+  g_autoptr(ProviderRegistry) registry = cli_registry();
   Config *config = cli_config(options, registry, error);
   Harness *harness = config ? harness_new(config, registry, error) : NULL;
   if (harness) {

@@ -3,6 +3,7 @@
 #include "provider/file-check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,4 +65,18 @@ char *file_check(const char *file, char **ret_reason) {
     return NULL;
   }
   return g_strdup(resolved);
+}
+
+gboolean file_may_load(const char *file) {
+  static const char MAGIC[] = "\177ELF";
+  g_autofree char *reason = NULL;
+  g_autofree char *resolved = file_check(file, &reason);
+  char head[sizeof MAGIC - 1] = "";
+  int fd = resolved ? open(resolved, O_RDONLY | O_CLOEXEC) : -1;
+  if (fd < 0) {
+    return FALSE;
+  }
+  gboolean begins = read(fd, head, sizeof head) == (ssize_t)sizeof head;
+  close(fd);
+  return begins && memcmp(head, MAGIC, sizeof head) == 0;
 }

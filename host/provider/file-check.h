@@ -10,4 +10,7 @@
  * owned; NULL with *ret_reason (owned) such as "it is writable by others (mode 0666)". */
 char *file_check(const char *file, char **ret_reason);
 
+/* Whether file passes that and begins as a shared object does. Nothing of it is run. */
+gboolean file_may_load(const char *file);
+
 #endif

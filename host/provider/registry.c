@@ -25,6 +25,7 @@ struct ProviderRegistry {
   TestCommands *tests;
   char **folders;
   char *guest_dir;
+  const LoadWatch *watch; /* NULL: nobody is told */
 };
 
 static void registered_free(gpointer data) {
@@ -247,7 +248,18 @@ Provider *provider_registry_load(ProviderRegistry *registry, const char *name, G
                 folders);
     return NULL;
   }
-  return loader_load_file(name, file, error);
+  if (registry->watch) {
+    registry->watch->begun(name);
+  }
+  Provider *provider = loader_load_file(name, file, error);
+  if (registry->watch) {
+    registry->watch->done();
+  }
+  return provider;
+}
+
+void provider_registry_watch_loads(ProviderRegistry *registry, const LoadWatch *watch) {
+  registry->watch = watch;
 }
 
 const struct sandhost_provider *provider_table(const Provider *provider) {

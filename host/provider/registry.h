@@ -51,6 +51,14 @@ void provider_registry_list(ProviderRegistry *registry, char ***ret_names, char 
  * in {folders}". Borrowed until the registry is freed; the plugin stays mapped for ever. */
 Provider *provider_registry_load(ProviderRegistry *registry, const char *name, GError **error);
 
+/* Who is told, in the thread that loads, that a plugin's file begins to load, and that it is done: the plugin's own code
+ * runs meanwhile, which may not come back. watch is borrowed until the registry is freed. */
+typedef struct {
+  void (*begun)(const char *name);
+  void (*done)(void);
+} LoadWatch;
+void provider_registry_watch_loads(ProviderRegistry *registry, const LoadWatch *watch);
+
 /* The folder of the guest programs beside this program. Borrowed; "" where there is none. */
 const char *provider_registry_guest_dir(ProviderRegistry *registry);
 

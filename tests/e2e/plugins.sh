@@ -86,6 +86,24 @@ for where in execute terminate; do
   SPIN_WHERE=$where "$sandhost" exec --config spin.json --record "spin-$where.db" -t 1 -q -- true >"spin-$where" 2>&1 </dev/null &
   spinning[$where]=$!
 done
+seen+=(stuck)
+config stuck
+mv agent.json stuck.json
+for where in constructor entry start open; do
+  if [ "$where" = open ]; then words='exec --config spin.json'; else words='exec --config stuck.json'; fi
+  STUCK_IN=$where SPIN_WHERE=$where "$sandhost" $words --record "spin-$where.db" -t 1 -q -- true >"spin-$where" 2>&1 </dev/null &
+  spinning[$where]=$!
+done
+STUCK_IN=entry "$sandhost" session --config stuck.json --record spin-session.db >spin-session 2>&1 </dev/null &
+spinning[session]=$!
+stuck() { # WHERE STDERR: nothing had begun
+  code=0
+  wait "${spinning[$1]}" || code=$?
+  out='' err=$(<"spin-$1")
+  want_exit 125
+  want_err "$2"
+  [ ! -e "spin-$1.db" ] || fail "stuck in $1 left a record"
+}
 spun() { # WHERE EXIT STDERR
   code=0
   wait "${spinning[$1]}" || code=$?
@@ -220,6 +238,12 @@ want_in_out 'not usable: it crashes (Aborted)'
 whole
 run "$sandhost" runs
 want_exit 0
+
+for where in constructor entry session; do
+  stuck $where 'sandhost: the provider stuck does not come back in loading'
+done
+stuck start 'sandhost: stuck: start did not come back in time'
+stuck open 'sandhost: spin: open did not come back in time'
 
 # A command that was done is done, whatever its sandbox's end comes to.
 spun execute 125 'sandhost: The sandbox was lost during this command (spin: execute did not come back in time). Files created in it are gone; the next command runs in a fresh sandbox with the workspace files copied in again.'

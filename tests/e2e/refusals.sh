@@ -72,3 +72,37 @@ want_exit 2
 run "$sandhost" exec --nope -- true
 want_exit 2
 [ ! -e state/record.db ] || fail "something was recorded"
+
+# ---- A plugin of one's own -------------------------------------------------------------------------------------------------
+
+# The way out is said, and what is listed as installed could be loaded.
+mkdir own
+echo 'no library' >own/sandhost-text.so
+ln -s gone own/sandhost-dangling.so
+cp "$SANDHOST_BUILD/tests/plugins/sandhost-good.so" own/
+SANDHOST_PLUGIN_PATH=$work/own run "$sandhost" exec --provider ./own/sandhost-good.so -- true
+want_exit 2
+want_in_err 'SANDHOST_PLUGIN_PATH (the folder of sandhost-NAME.so) or register_sandbox_provider of a configuration, and proven by sandhost provider test FILE'
+[[ $err =~ 'installed here: '(.*)'; a file of' ]] || fail "no list"
+[[ ", ${BASH_REMATCH[1]}," == *', good,'* ]] || fail "good is not listed"
+[[ ${BASH_REMATCH[1]} != *text* && ${BASH_REMATCH[1]} != *dangling* ]] || fail "what cannot be loaded is listed: ${BASH_REMATCH[1]}"
+SANDHOST_PLUGIN_PATH=own:$work/own: run "$sandhost" exec -q --provider good -- true
+want_exit 127
+want_in_err "sandhost: SANDHOST_PLUGIN_PATH must have absolute paths; 'own' is not looked into"
+run "$sandhost" provider test "$SANDHOST_BUILD/lib/sandhost/providers/sandhost-bubblewrap.so" --option max_output_bytes=abc
+want_exit 2
+want_in_err "--option max_output_bytes must be a whole number, got 'abc' ("
+
+# ---- The record's place ----------------------------------------------------------------------------------------------------
+
+# Only the last folder is made.
+run "$sandhost" exec -q --record nowhere/a/b.db -- true
+want_exit 125
+want_err 'sandhost: could not open the record nowhere/a/b.db: there is no folder nowhere; --record FILE or SANDHOST_STATE_DIR names another place'
+[ ! -e nowhere ] || fail "a folder was made"
+run "$sandhost" exec -q --record here/b.db -- true
+want_exit 0
+[ "$(stat -c %a here)" = 700 ] || fail "the record's folder is not private"
+SANDHOST_STATE_DIR=$work/deep/er run "$sandhost" exec -q -- true
+want_exit 0
+[ -s deep/er/record.db ] || fail "the usual place was not made"
