@@ -31,6 +31,9 @@ static const struct sandhost_host *host;
 /* With less, not even small files could be copied in. */
 #define LEAST_WORKDIR ((int64_t)1 << 20)
 
+/* The guest, the keeper of a command and the command's shell: with less nothing could run. */
+#define LEAST_PIDS 3
+
 enum { OPTION_BWRAP, OPTION_WORKDIR_SIZE, OPTION_TMP_SIZE, OPTION_PIDS_LIMIT, OPTION_MAX_OUTPUT };
 
 static const struct sandhost_option options[] = {
@@ -95,6 +98,12 @@ static int32_t bubblewrap_open(struct sandhost_call *call, const struct sandhost
   if (values[OPTION_WORKDIR_SIZE].integer < LEAST_WORKDIR) {
     return fail_call(host, call, SANDHOST_INVALID,
                      "bubblewrap sandbox option 'workdir_size' must be at least 1m");
+  }
+  if (values[OPTION_PIDS_LIMIT].integer < LEAST_PIDS) {
+    return fail_call(host, call, SANDHOST_INVALID,
+                     "bubblewrap sandbox option 'pids_limit' must be at least %d, which the guest, "
+                     "the keeper of a command and its shell are",
+                     LEAST_PIDS);
   }
   struct sandhost_instance *instance = g_new0(struct sandhost_instance, 1);
   instance->host = host;

@@ -73,6 +73,14 @@ run "$sandhost" exec --nope -- true
 want_exit 2
 [ ! -e state/record.db ] || fail "something was recorded"
 
+# With less processes than these not even true would run.
+governance '{"sandbox_config": {"provider": "bubblewrap", "options": {"pids_limit": 2}}}' \
+  "bubblewrap sandbox option 'pids_limit' must be at least 3, which the guest, the keeper of a command and its shell are"
+printf '{"governance_config": {"sandbox_config": {"provider": "bubblewrap", "options": {"pids_limit": 3}}}, "enable_workspace_files": false}' >least.json
+run "$sandhost" exec -q -c least.json -- true
+want_exit 0
+want_err ''
+
 # ---- A plugin of one's own -------------------------------------------------------------------------------------------------
 
 # The way out is said, and what is listed as installed could be loaded.
