@@ -349,18 +349,30 @@ static mode_t mode_of(const char *path) {
 
 static void test_modes(Place *place, gconstpointer unused) {
   (void)unused;
-  g_autofree char *path = g_build_filename(place->folder, "a", "b", "record.db", NULL);
-  g_autofree char *outer = g_build_filename(place->folder, "a", NULL);
-  g_autofree char *inner = g_build_filename(place->folder, "a", "b", NULL);
+  g_autofree char *path = g_build_filename(place->folder, "a", "record.db", NULL);
+  g_autofree char *folder = g_build_filename(place->folder, "a", NULL);
   g_autofree char *log = g_strconcat(path, "-wal", NULL);
   g_autofree char *shared = g_strconcat(path, "-shm", NULL);
   g_autoptr(Record) record = open_record(path);
   begin_run(record, "run_1");
-  g_assert_cmpint(mode_of(outer), ==, 0700);
-  g_assert_cmpint(mode_of(inner), ==, 0700);
+  g_assert_cmpint(mode_of(folder), ==, 0700);
   g_assert_cmpint(mode_of(path), ==, 0600);
   g_assert_cmpint(mode_of(log), ==, 0600);
   g_assert_cmpint(mode_of(shared), ==, 0600);
+}
+
+/* A place that somebody typed wrong is not made. */
+static void test_missing_folders(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autofree char *path = g_build_filename(place->folder, "a", "b", "record.db", NULL);
+  g_autofree char *folder = g_build_filename(place->folder, "a", NULL);
+  g_autofree char *text =
+      g_strdup_printf("could not open the record %s: there is no folder %s", path, folder);
+  g_assert_null(record_open(path, &error));
+  g_assert_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD);
+  g_assert_cmpstr(error->message, ==, text);
+  g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
 }
 
 static void test_empty_file(Place *place, gconstpointer unused) {
@@ -538,6 +550,7 @@ int main(int argc, char **argv) {
   ADD("resolve/too-short", test_resolve_too_short);
   ADD("runs", test_runs);
   ADD("file/modes", test_modes);
+  ADD("file/missing-folders", test_missing_folders);
   ADD("file/empty", test_empty_file);
   ADD("file/newer-layout", test_newer_layout);
   ADD("file/not-a-database", test_not_a_database);
