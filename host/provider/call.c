@@ -297,6 +297,10 @@ ProviderErrorDetails provider_error_details(const GError *error) {
   };
 }
 
+void provider_error_set_abandoned(GError *error) {
+  provider_error_get_private(error)->may_have_happened = TRUE;
+}
+
 gboolean call_settle(const struct sandhost_call *call, gint32 status, const char *provider,
                      const char *operation, GError **error) {
   if (status == SANDHOST_OK) {

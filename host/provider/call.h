@@ -54,6 +54,9 @@ gboolean call_is_over(const struct sandhost_call *call);
 /* What was reported; NULL. Borrowed until call_end; for a finished call only. */
 const char *call_reported(const struct sandhost_call *call, guint32 kind);
 
+/* Of an error of this domain: nobody knows what the call did. */
+void provider_error_set_abandoned(GError *error);
+
 /* A finished call's status as an error: the message of fail, else one made of the names. TRUE for
  * SANDHOST_OK, whatever fail said. */
 gboolean call_settle(const struct sandhost_call *call, gint32 status, const char *provider,

@@ -281,9 +281,11 @@ static gboolean fail_abandoned(Job *job, GError **error) {
   if (job->sandbox) {
     sandbox_mark_lost(job->sandbox, text);
   }
-  g_set_error_literal(error, PROVIDER_ERROR,
-                      cancel_raised(job->call.cancel) ? SANDHOST_CANCELLED : SANDHOST_TIMEOUT,
-                      text);
+  GError *failure = g_error_new_literal(
+      PROVIDER_ERROR, cancel_raised(job->call.cancel) ? SANDHOST_CANCELLED : SANDHOST_TIMEOUT,
+      text);
+  provider_error_set_abandoned(failure);
+  g_propagate_error(error, failure);
   return FALSE;
 }
 

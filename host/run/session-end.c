@@ -29,17 +29,26 @@ static gboolean may_live_on(const GError *failure) {
          !provider_error_is(failure, SANDHOST_LOST);
 }
 
-static void warn(const Harness *harness, const Ending *ending, const GError *failure) {
+/* what: "the docker sandbox 3f2a may live on". */
+static void warn(const Harness *harness, const SessionEar *ear, const char *what,
+                 const GError *failure) {
   const char *way = provider_instance_sweeps(harness->instance)
                         ? "sandhost cleanup, with the same --config or --provider, finds what is "
                           "left"
                         : "sandhost cleanup cannot find what this provider leaves";
-  g_autofree char *line =
-      g_strdup_printf("%s may live on: %s; %s", ending->named, failure->message, way);
+  g_autofree char *line = g_strdup_printf("%s: %s; %s", what, failure->message, way);
   GString *clean = privacy_text(harness->privacy, PRIVACY_RESULT, line, strlen(line));
-  ending->ear->warn(ending->ear->user, clean ? clean->str : line);
+  ear->warn(ear->user, clean ? clean->str : line);
   if (clean) {
     g_string_free(clean, TRUE);
+  }
+}
+
+void session_tell_uncertain(const Harness *harness, const SessionEar *ear, const GError *failure) {
+  if (ear->warn && provider_error_details(failure).may_have_happened) {
+    g_autofree char *what = g_strdup_printf("a %s sandbox may have been made",
+                                            provider_instance_name(harness->instance));
+    warn(harness, ear, what, failure);
   }
 }
 
@@ -49,7 +58,8 @@ void session_end_sandbox(const Harness *harness, Sandbox *take_sandbox, const Se
   Ending ending = {.ear = ear, .named = name_of(harness, take_sandbox)};
   sandbox_end_telling(take_sandbox, ear->slow ? tell_slow : NULL, &ending, &failure);
   if (ear->warn && may_live_on(failure)) {
-    warn(harness, &ending, failure);
+    g_autofree char *what = g_strdup_printf("%s may live on", ending.named);
+    warn(harness, ear, what, failure);
   }
   g_free(ending.named);
   if (failure) {

@@ -89,9 +89,12 @@ Session *session_open(const Harness *harness, Journal *journal, const char *run_
   if (!guarded_check_mount(harness, error)) {
     return NULL;
   }
+  GError *failure = NULL;
   Sandbox *sandbox =
-      sandbox_create(harness->instance, harness->config->manifest, id, run_id, scope, error);
+      sandbox_create(harness->instance, harness->config->manifest, id, run_id, scope, &failure);
   if (!sandbox) {
+    session_tell_uncertain(harness, ear, failure);
+    g_propagate_error(error, failure);
     return NULL;
   }
   const char *isolation = NULL;

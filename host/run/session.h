@@ -65,6 +65,8 @@ const char *session_lost_reason(Session *session);
 /* session-end.c: ends the sandbox, and tells the ear what that comes to. *error: it did not end. */
 void session_end_sandbox(const Harness *harness, Sandbox *take_sandbox, const SessionEar *ear,
                          GError **error);
+/* Warns of a sandbox that a create which failed may have made all the same. */
+void session_tell_uncertain(const Harness *harness, const SessionEar *ear, const GError *failure);
 
 /* How the bridge reaches this session's sandbox; scope is borrowed and must outlive the copies. What was decided is
  * made durable before anything is copied. */

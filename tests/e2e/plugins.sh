@@ -147,6 +147,8 @@ survived meddler 0 completed ''
 left='sandhost: the stays sandbox good-1 may live on: the engine is away; sandhost cleanup cannot find what this provider leaves'
 survived stays 127 completed "$left"
 STAYS_WITH=50 survived stays 127 completed '' # it is gone, says the provider
+STAYS_UNSEEN=1 survived stays 125 failed 'sandhost: a stays sandbox may have been made: the connection broke; sandhost cleanup cannot find what this provider leaves
+sandhost: the connection broke'
 run "$sandhost" exec --config agent.json --json -- true
 want_exit 127
 want_err "$left"
@@ -167,7 +169,8 @@ PY
 config spin
 SPIN_WHERE=create run timeout --preserve-status -s TERM 1 "$sandhost" exec --config agent.json -q -- true
 want_exit 143
-want_err 'sandhost: Tool execution cancelled'
+want_err 'sandhost: a spin sandbox may have been made: spin: create did not come back in time; sandhost cleanup cannot find what this provider leaves
+sandhost: Tool execution cancelled'
 status_is cancelled
 
 # What is the thread's is put back, and the host leans on nothing of the process's that a plugin must not change.

@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stays.c: its sandboxes do not end: terminate says that it cannot, with the status that STAYS_WITH has (11 is the default,
- * unavailable). */
+/*
+ * stays.c: its sandboxes do not end: terminate says that it cannot, with the status that STAYS_WITH has (100 is the
+ * default, unavailable). With STAYS_UNSEEN create fails, and may have made one.
+ */
 #include "good.h"
+
+static int32_t stays_create(struct sandhost_call *call, struct sandhost_instance *instance,
+                            const struct sandhost_create *request,
+                            struct sandhost_sandbox **ret_sandbox) {
+  if (!getenv("STAYS_UNSEEN")) {
+    return good_create(call, instance, request, ret_sandbox);
+  }
+  const struct sandhost_failure details = {
+      .size = sizeof details, .service_code = {.data = ""}, .may_have_happened = 1};
+  good_host->fail_details(call, &details);
+  return good_fail(call, SANDHOST_UNAVAILABLE, "the connection broke");
+}
 
 static int32_t stays_terminate(struct sandhost_call *call, struct sandhost_sandbox *sandbox) {
   (void)sandbox;
@@ -10,4 +24,4 @@ static int32_t stays_terminate(struct sandhost_call *call, struct sandhost_sandb
                    "the engine is away");
 }
 
-GOOD_PLUGIN("stays", table.terminate = stays_terminate)
+GOOD_PLUGIN("stays", table.create = stays_create; table.terminate = stays_terminate)
