@@ -147,6 +147,7 @@ survived meddler 0 completed ''
 left='sandhost: the stays sandbox good-1 may live on: the engine is away; sandhost cleanup cannot find what this provider leaves'
 survived stays 127 completed "$left"
 STAYS_WITH=50 survived stays 127 completed '' # it is gone, says the provider
+STAYS_SWEEPS=1 survived stays 127 completed 'sandhost: the stays sandbox good-1 may live on: the engine is away; sandhost cleanup, with the same --config or --provider, finds what is left'
 STAYS_UNSEEN=1 survived stays 125 failed 'sandhost: a stays sandbox may have been made: the connection broke; sandhost cleanup cannot find what this provider leaves
 sandhost: the connection broke'
 run "$sandhost" exec --config agent.json --json -- true

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stays.c: its sandboxes do not end: terminate says that it cannot, with the status that STAYS_WITH has (100 is the
- * default, unavailable). With STAYS_UNSEEN create fails, and may have made one.
+ * default, unavailable). With STAYS_UNSEEN create fails, and may have made one; with
+ * STAYS_SWEEPS it has a sweep, which finds nothing.
  */
 #include "good.h"
 
@@ -24,4 +25,15 @@ static int32_t stays_terminate(struct sandhost_call *call, struct sandhost_sandb
                    "the engine is away");
 }
 
-GOOD_PLUGIN("stays", table.create = stays_create; table.terminate = stays_terminate)
+static int32_t stays_sweep(struct sandhost_call *call, struct sandhost_instance *instance,
+                           const struct sandhost_sweep *request,
+                           const struct sandhost_orphan_sink *sink) {
+  (void)call;
+  (void)instance;
+  (void)request;
+  (void)sink;
+  return SANDHOST_OK;
+}
+
+GOOD_PLUGIN("stays", table.create = stays_create; table.terminate = stays_terminate;
+            table.sweep = getenv("STAYS_SWEEPS") ? stays_sweep : NULL)
