@@ -60,10 +60,12 @@ static void print_help(FILE *out) {
 static void hold_standard_descriptors(void) {
   static const int MODES[] = {O_RDONLY, O_RDONLY, O_WRONLY};
   for (int fd = 0; fd < (int)G_N_ELEMENTS(MODES); fd++) {
-    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", MODES[fd]) < 0) { /* gets the lowest number */
-      return;                                                         /* as it was */
+    /* It gets the lowest number. */
+    int held = fcntl(fd, F_GETFD) < 0 ? open("/dev/null", MODES[fd]) : fd;
+    if (held < 0) {
+      return; /* as it was */
     }
-  }
+  } // cppcheck-suppress resourceLeak ; held to the end
 }
 
 int main(int argc, char **argv) {
