@@ -28,6 +28,6 @@ int cli_provider(int argc, char **argv) {
     return run_suite(argc - 1, argv + 1);
   }
   cli_complain("usage: sandhost provider test FILE.so [--option NAME=VALUE]... [--working-dir DIR] "
-               "[--only TEXT]...");
+               "[--only TEXT]... [--patience SECONDS] [--progress]");
   return EXIT_USAGE;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir DIR] [--only TEXT]...
+ * main.c: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir DIR] [--only TEXT]... [--patience SECONDS]
+ * [--progress]
  *
  * Loads a provider and proves the contract, check by check. Prints a line for each; a failed one says what was found
- * and what provider.h asks for. --only: just the checks that have one of the texts in their name. Exit 0: all that apply
- * passed; 1: some failed; 2: it could not be loaded, or took this program along, or a text is in no check's name.
+ * and what provider.h asks for. --only: just the checks that have one of the texts in their name. --patience: how long an
+ * operation may take. --progress: each check is named before it is run. Exit 0: all that apply passed; 1: some failed, or
+ * one did not come back; 2: it could not be loaded, or took this program along, or a text is in no check's name.
  */
 #include <dlfcn.h>
 #include <ftw.h>
@@ -15,8 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bound.h"
 #include "network.h"
 #include "provider/door.h"
+#include "report.h"
 #include "suite.h"
 
 typedef struct {
@@ -24,6 +28,8 @@ typedef struct {
   const char *working_dir;
   GPtrArray *only; /* of const char *: a check with one of them in its name is run; empty: all */
   const char *guest_dir;
+  gint64 patience;     /* seconds that an operation may take; 0: as its call says */
+  gboolean progress;   /* each check is named before it is run */
   GHashTable *options; /* name -> value, borrowed from argv */
 } Arguments;
 
@@ -220,14 +226,7 @@ static gboolean open_instance(Subject *subject, const Arguments *arguments) {
   return status == SANDHOST_OK;
 }
 
-/* ---- The report ------------------------------------------------------------------------------------------------------ */
-
-typedef struct {
-  guint passed;
-  guint failed;
-  guint skipped;
-  guint untried;
-} Tally;
+/* ---- The checks ------------------------------------------------------------------------------------------------------ */
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where) {
   (void)status;
@@ -238,7 +237,7 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 }
 
 /* Where the working directory is a real folder of this machine, each check gets a fresh one below it. */
-static void run_one(const Subject *subject, const Check *check, Verdict *verdict) {
+static void run_check(const Subject *subject, const Check *check, Verdict *verdict) {
   Subject own = *subject;
   g_autofree char *folder = g_build_filename(subject->working_dir, "check-XXXXXX", NULL);
   if (subject->host_surface) {
@@ -255,44 +254,11 @@ static void run_one(const Subject *subject, const Check *check, Verdict *verdict
   }
 }
 
-/* One line that commands no terminal, whatever a provider or a command gave. Owned. */
-static char *shown(const char *text) {
-  g_autofree char *valid = g_utf8_make_valid(text, -1);
-  GString *line = g_string_new(NULL);
-  for (char *at = valid; *at; at = g_utf8_next_char(at)) {
-    gunichar c = g_utf8_get_char(at);
-    GUnicodeType type = g_unichar_type(c);
-    if (c == '\n') {
-      g_string_append(line, "\\n");
-    } else if (type == G_UNICODE_CONTROL || type == G_UNICODE_FORMAT ||
-               type == G_UNICODE_LINE_SEPARATOR || type == G_UNICODE_PARAGRAPH_SEPARATOR) {
-      g_string_append_printf(line, "\\u%04x", c);
-    } else {
-      g_string_append_unichar(line, c);
-    }
-  }
-  return g_string_free(line, FALSE);
-}
-
-static const Check *const GROUPS[] = {
-    LIFECYCLE_CHECKS, EXECUTE_CHECKS, LIMIT_CHECKS,  FILE_CHECKS,  TRANSFER_CHECKS, OPTIONAL_CHECKS,
-    PROCESS_CHECKS,   SLOT_CHECKS,    MAKING_CHECKS, EARLY_CHECKS, LOST_CHECKS};
-
-static gboolean is_in_a_name(const char *text) {
-  gboolean found = FALSE;
-  for (gsize i = 0; i < G_N_ELEMENTS(GROUPS); i++) {
-    for (const Check *check = GROUPS[i]; check->name; check++) {
-      found = found || strstr(check->name, text);
-    }
-  }
-  return found;
-}
-
 /* A text that is in none would pass without anything being tried. */
 static gboolean names_exist(const GPtrArray *only) {
   for (guint i = 0; i < only->len; i++) {
     const char *text = g_ptr_array_index(only, i);
-    if (!is_in_a_name(text)) {
+    if (!report_knows(text)) {
       complain("no check's name has '%s' in it", text);
       return FALSE;
     }
@@ -300,48 +266,19 @@ static gboolean names_exist(const GPtrArray *only) {
   return TRUE;
 }
 
-static gboolean is_asked_for(const char *name, const GPtrArray *only) {
-  gboolean asked = only->len == 0;
-  for (guint i = 0; i < only->len; i++) {
-    asked = asked || strstr(name, g_ptr_array_index(only, i));
-  }
-  return asked;
-}
+/* ---- The words of the command line -------------------------------------------------------------------------------------- */
 
-static void run_group(Subject *subject, const Check *checks, const GPtrArray *only, Tally *tally) {
-  for (; checks->name; checks++) {
-    Verdict verdict = {0};
-    if (!is_asked_for(checks->name, only)) {
-      continue;
-    }
-    run_one(subject, checks, &verdict);
-    if (verdict.wrong) {
-      g_autofree char *found = shown(verdict.wrong);
-      printf("FAILED  %s\n        found: %s\n        asked: %s\n", checks->name, found,
-             checks->rule);
-      tally->failed++;
-    } else if (verdict.untried) {
-      printf("untried %s: could not be tried: %s\n", checks->name, verdict.untried);
-      tally->untried++;
-    } else if (verdict.skipped) {
-      printf("skipped %s: %s\n", checks->name, verdict.skipped);
-      tally->skipped++;
-    } else {
-      printf("passed  %s\n", checks->name);
-      tally->passed++;
-    }
-    fflush(stdout);
-    g_free(verdict.wrong);
-    g_free(verdict.skipped);
-    g_free(verdict.untried);
-  }
-}
+#define MOST_PATIENCE 86400 /* seconds */
 
 static gboolean parse(int argc, char **argv, Arguments *arguments) {
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (argv[i][0] != '-' && !arguments->file) {
       arguments->file = argv[i];
+      continue;
+    }
+    if (strcmp(argv[i], "--progress") == 0) {
+      arguments->progress = TRUE;
       continue;
     }
     if (!value) {
@@ -358,6 +295,10 @@ static gboolean parse(int argc, char **argv, Arguments *arguments) {
       g_ptr_array_add(arguments->only, argv[i]);
     } else if (strcmp(argv[i - 1], "--guest-dir") == 0) {
       arguments->guest_dir = value;
+    } else if (strcmp(argv[i - 1], "--patience") == 0) {
+      if (!g_ascii_string_to_signed(value, 10, 1, MOST_PATIENCE, &arguments->patience, NULL)) {
+        return FALSE;
+      }
     } else {
       return FALSE;
     }
@@ -384,12 +325,29 @@ static gboolean options_exist(const struct sandhost_provider *table, const Argum
   return TRUE;
 }
 
+/* Before and after the checks nothing can be said of one. */
+static gboolean are_being_run;
+
+static void end_stuck(const char *operation, gint64 seconds) {
+  if (are_being_run) {
+    say(last_words);
+    say("does not come back from: ");
+    say(operation);
+    say("; what it has made may still be there\n");
+    report_stuck(operation, seconds);
+  }
+  end_of_it(SIGALRM);
+}
+
 static int judge(const Arguments *arguments) {
-  static struct sandhost_provider table; /* what table_check copies is never freed */
-  Subject subject = {.working_dir = arguments->working_dir};
-  Tally tally = {0};
-  subject.table = load(arguments->file, &table);
-  if (!subject.table || !options_exist(&table, arguments) || !open_instance(&subject, arguments)) {
+  static struct sandhost_provider loaded; /* what table_check copies is never freed */
+  static struct sandhost_provider table;
+  Subject subject = {.working_dir = arguments->working_dir, .table = &table};
+  if (!load(arguments->file, &loaded) || !options_exist(&loaded, arguments)) {
+    return 2;
+  }
+  bound_table(&loaded, arguments->patience, end_stuck, &table);
+  if (!open_instance(&subject, arguments)) {
     return 2;
   }
   subject.keeps_network_off = declares_setting(&table, SANDHOST_SETTING_NETWORK_OFF);
@@ -398,21 +356,14 @@ static int judge(const Arguments *arguments) {
   g_autofree char *absolute = g_canonicalize_filename(arguments->working_dir, NULL);
   subject.working_dir = absolute;
   subject.host_surface = (table.flags & SANDHOST_PROVIDER_HOST_SURFACE) != 0;
-  printf("%s %s: %s\n", table.name, table.version, table.summary);
-  for (gsize i = 0; i < G_N_ELEMENTS(GROUPS); i++) {
-    run_group(&subject, GROUPS[i], arguments->only, &tally);
-  }
+  are_being_run = TRUE;
+  report_all(&subject, arguments->only, arguments->progress, run_check);
   doing = "being closed";
   table.close(subject.instance);
   if (table.stop) {
     table.stop();
   }
-  printf("%u passed, %u failed, %u skipped", tally.passed, tally.failed, tally.skipped);
-  if (tally.untried > 0) {
-    printf(", %u could not be tried", tally.untried);
-  }
-  printf("\n");
-  return tally.failed || tally.passed == 0 ? 1 : 0;
+  return report_end();
 }
 
 int main(int argc, char **argv) {
@@ -420,6 +371,7 @@ int main(int argc, char **argv) {
   g_autofree char *beside = g_path_get_dirname(program ? program : ".");
   g_autofree char *name = g_path_get_basename(argv[0]); /* sandhost gives its own */
   g_set_prgname(name);
+  setvbuf(stdout, NULL, _IOLBF, 0); /* who reads a pipe sees how far it is */
   Arguments arguments = {.working_dir = "/workspace", .guest_dir = beside};
   arguments.options = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
   arguments.only = g_ptr_array_new();
@@ -430,7 +382,7 @@ int main(int argc, char **argv) {
     is_over = TRUE;
   } else {
     fprintf(stderr, "usage: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir "
-                    "DIR] [--only TEXT]...\n");
+                    "DIR] [--only TEXT]... [--patience SECONDS] [--progress]\n");
   }
   g_hash_table_unref(arguments.options);
   g_ptr_array_unref(arguments.only);

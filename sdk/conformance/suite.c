@@ -45,6 +45,14 @@ void untried(Verdict *verdict, const char *format, ...) {
   va_end(arguments);
 }
 
+void noted(Verdict *verdict, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  g_free(verdict->noted);
+  verdict->noted = g_strdup_vprintf(format, arguments);
+  va_end(arguments);
+}
+
 struct sandhost_path as_path(const char *text) {
   return (struct sandhost_path){.data = text, .length = strlen(text)};
 }

@@ -47,6 +47,7 @@ typedef struct {
   char *wrong;   /* what was found; NULL while all is well */
   char *skipped; /* why the check does not apply */
   char *untried; /* why what it asks for could be neither seen nor refuted here */
+  char *noted;   /* what its user should know and no clause forbids; beside any of the others */
 } Verdict;
 
 typedef struct {
@@ -64,6 +65,8 @@ gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void skipped(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* No pass: what is wrong all the same still counts. */
 void untried(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+void noted(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* ---- Calls ---- */
 
