@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -104,6 +105,55 @@ static void check_commands(Subject *subject, Verdict *verdict) {
   }
   box_close(&box, verdict);
 }
+
+/* ---- Children ---------------------------------------------------------------------------------------------------------- */
+
+/* ") S 1234 ...", behind a name that may hold anything. As the first process of its namespace this one gets orphans of
+ * whatever was ended, whom nobody else could wait for: of its zombies none is known to be the provider's. */
+static gboolean is_child(const char *stat) {
+  const char *behind = strrchr(stat, ')');
+  return behind && strlen(behind) > 4 && strtol(behind + 4, NULL, 10) == getpid() &&
+         !(behind[2] == 'Z' && getpid() == 1);
+}
+
+/* Of this process, those that live and those that nobody has waited for. */
+static guint count_children(void) {
+  guint count = 0;
+  DIR *folder = opendir("/proc");
+  const struct dirent *entry = NULL;
+  while (folder && (entry = readdir(folder))) {
+    g_autofree char *path = g_build_filename("/proc", entry->d_name, "stat", NULL);
+    g_autofree char *text = NULL;
+    if (g_ascii_isdigit(entry->d_name[0]) && g_file_get_contents(path, &text, NULL, NULL)) {
+      count += is_child(text) ? 1 : 0;
+    }
+  }
+  if (folder) {
+    closedir(folder);
+  }
+  return count;
+}
+
+static void check_children(Subject *subject, Verdict *verdict) {
+  for (int i = 0; i < WARM_ROUNDS; i++) {
+    one_sandbox(subject);
+  }
+  guint before = count_children();
+  for (int i = 0; i < ROUNDS; i++) {
+    one_sandbox(subject);
+  }
+  guint now = count_children();
+  for (int i = 0; i < PATIENCE_TRIES && now >= before + ROUNDS; i++) {
+    g_usleep(PATIENCE_STEP);
+    now = count_children();
+  }
+  if (now >= before + ROUNDS) {
+    wrong(verdict, "%u more processes are children of this one after %d more sandboxes",
+          now - before, ROUNDS);
+  }
+}
+
+/* ---- What another program gets ------------------------------------------------------------------------------------------ */
 
 /* The instance was opened long ago: what it holds counts as well. */
 static void check_closed_on_exec(Subject *subject, Verdict *verdict) {
@@ -231,6 +281,9 @@ const Check PROCESS_CHECKS[] = {
      "what is opened for a sandbox is closed when it is released", check_sandboxes},
     {"process: commands leave no descriptor",
      "what is opened for a command is closed when it has ended", check_commands},
+    {"process: sandboxes leave no child",
+     "terminate destroys all that runs for the sandbox, and waits for what it ended",
+     check_children},
     {"process: closed on exec", "every descriptor is opened with O_CLOEXEC", check_closed_on_exec},
     {"process: nothing inherited", "no descriptor of the host is open in a command",
      check_not_inside},

@@ -36,7 +36,7 @@ stuck|network: switched|/proc/net/route of the sandbox shows a route|
 once|terminate: twice|terminate failed with NOT_FOUND: it is gone|terminate: use after;attach: by its name;lost: after terminate;lost: terminated under a command;lost: terminated under streams
 obedient|terminate: cancelled caller|terminate of a cancelled caller failed with CANCELLED|
 undead|terminate: use after|a terminated sandbox ran a command|attach: by its name;lost: after terminate
-survivors|terminate: processes|2 processes live on after terminate|process: sandboxes leave no descriptor;create: same key
+survivors|terminate: processes|2 processes live on after terminate|process: sandboxes leave no descriptor;process: sandboxes leave no child;create: same key
 signed|execute: exit codes|'exit 255' ended as 10 with -1 instead of exit 255; stderr: |
 merged|execute: streams|stdout has 11 bytes, stderr ''|execute: cannot start;execute: noisy child;execute: caps;execute: floods
 uncounted|execute: streams|counted 7 and 0 bytes|execute: caps
@@ -84,6 +84,7 @@ stale|changes: after upload|changes listed '' instead of 'b 3 hashed'|
 greedy|sweep: keeps|a dry run listed 2 sandboxes, not just the one that is not kept|
 hoarding|process: sandboxes leave no descriptor|* more descriptors are open after 4 more sandboxes|
 spending|process: commands leave no descriptor|* more descriptors are open after 4 more commands|process: sandboxes leave no descriptor
+unreaped|process: sandboxes leave no child|* more processes are children of this one after 4 more sandboxes|
 inheritable|process: closed on exec|1 descriptors are not closed when another program is begun|
 handing|process: nothing inherited|*/fd/200 *|
 changing|process: left as it was|the umask became 0*|
@@ -113,6 +114,8 @@ mute|early: over before it begins|read_file returned CANCELLED and told no error
 hasty|early: over before it begins|execute of a call that was cancelled gave something|
 echoing|early: stream says stop|read_file with the stream's stop at piece 1 returned LIMIT instead of CANCELLED: *|
 clinging|early: stream says stop|read_file used its stream after the return|
+showing|enforces: files|a command read /var/tmp/.sandhost-conformance-*/word, a file of this machine|
+kilobytes|execute: largest process|a command that used 50000000 bytes has a max_rss of *|
 boastful|enforces: now|setting 140 is raised from 30 to 40|
 secretive|enforces: now|setting 140 is lowered from 30 to 20, and no reason is told|
 overrunning|enforces: now|a level was written behind the last one|
@@ -197,4 +200,11 @@ for name in $(cut -d '|' -f 1 "$work/vices"); do
   [ "$(grep -c '^FAILED' "$work/$name.out")" -eq "$(grep -c '^        asked: [a-z0-9A-Z]' "$work/$name.out")" ] ||
     complain "$name: a failed check does not say what was asked"
 done
+
+# What no clause forbids is said beside the pass.
+VICE=privileged "$sandhost" provider test "$vice" --only 'enforces: files' </dev/null >"$work/noted" 2>&1 ||
+  complain "privileged: ended with $?"
+grep -A 1 '^passed  enforces: files$' "$work/noted" | grep -q '^note    enforces: files: commands run as root with CAP_SYS_ADMIN ' ||
+  complain "privileged: $(cat "$work/noted")"
+! grep '^note' "$work/none.out" || complain "without a vice: something is noted"
 exit $wrong

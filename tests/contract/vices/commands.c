@@ -183,6 +183,8 @@ static int32_t spoil_result(struct sandhost_call *call, const struct sandhost_sa
     result->ended = SANDHOST_ENDED_LIMIT;
   } else if (has_vice("untimely") && limit) {
     result->exit_code = 1;
+  } else if (has_vice("kilobytes")) {
+    result->max_rss /= 1024;
   } else if (has_vice("mistaken") && result->ended == SANDHOST_ENDED_MEMORY) {
     result->ended = SANDHOST_ENDED_SIGNAL;
   } else if (has_vice("suspicious") && exited && sandbox->has_memory_limit &&
@@ -302,6 +304,29 @@ static bool is_killer(const struct sandhost_execute *request) {
   return request->argc == 3 && strstr(request->argv[2].data, "kill -9 $all");
 }
 
+/* "showing": whoever reads a file by its path gets the machine's own; "privileged": as root, as they say. */
+static bool answer_instead(const struct sandhost_execute *request,
+                           const struct sandhost_observer *observer,
+                           struct sandhost_result *ret_result) {
+  char text[100] = "0 000001ffffffffff 0 0 4294967295\n";
+  size_t length = strlen(text);
+  bool reads = request->argc == 2 && strcmp(request->argv[0].data, "cat") == 0;
+  bool asks = request->argc == 3 && strstr(request->argv[2].data, "CapEff");
+  if (has_vice("showing") && reads) {
+    int fd = open(request->argv[1].data, O_RDONLY | O_CLOEXEC);
+    ssize_t got = read(fd, text, sizeof text);
+    length = got > 0 ? (size_t)got : 0;
+    close(fd);
+  } else if (!has_vice("privileged") || !asks) {
+    return false;
+  }
+  observer->started(observer->user, 1);
+  observer->output(observer->user, SANDHOST_STDOUT, text, length);
+  ret_result->ended = SANDHOST_ENDED_EXIT;
+  ret_result->stdout_bytes = length;
+  return true;
+}
+
 /* What some make of such a command, which they do not even run. */
 static int32_t spoil_killer(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                             struct sandhost_result *ret_result) {
@@ -368,7 +393,7 @@ static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sand
   }
   if (status == SANDHOST_OK && makes_it_up && is_killer(request)) {
     status = spoil_killer(call, sandbox, ret_result);
-  } else if (status == SANDHOST_OK) {
+  } else if (status == SANDHOST_OK && !answer_instead(request, observer, ret_result)) {
     status = execute_spoiled(call, sandbox, request, observer, ret_result);
   }
   return vice_leave(&passage, status);
