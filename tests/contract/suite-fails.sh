@@ -42,6 +42,7 @@ merged|execute: streams|stdout has 11 bytes, stderr ''|execute: cannot start;exe
 uncounted|execute: streams|counted 7 and 0 bytes|execute: caps
 shell|execute: signals|SIGTERM: status OK, ended 10, signal 15, exit code 143|signal: group
 startless|execute: cannot start|a missing program: status NOT_FOUND, *|
+nowhere|execute: cannot start|a missing working directory: status OK, exit code 0, stderr ''|
 deaf|execute: stdin|300,000 bytes of stdin: 0 came back|
 keyboard|execute: no stdin|'cat; echo end' printed 'typed\nend\n' instead of 'end\n'|
 tidy|execute: background children|* ended as 10 with 1 instead of exit 0; *|
@@ -56,7 +57,7 @@ strict|execute: fresh state|'umask' printed '0077\n' instead of '0022\n'|
 open-handed|execute: fresh state|status OK, descriptors beyond the first four: '9\n'|
 twice|execute: started|started was called 2 times|
 late|execute: started|the host was told something after the return|
-lenient|execute: bad requests|no words: OK instead of INVALID|
+lenient|execute: bad requests|an unknown flag: OK instead of INVALID|
 serial|execute: in parallel|a command did not meet the others: status OK, exit code 1, stderr ''|
 premature|limit: time|it was killed after * ms|limit: whole tree
 untimely|limit: time|status OK, ended 30, exit code 1|limit: whole tree

@@ -105,7 +105,8 @@ struct sandhost_sandbox;
 #define SANDHOST_REPORT_SNAPSHOT 40 /* snapshot: the id to create from later (required there) */
 #define SANDHOST_REPORT_LOST                                                                       \
   50 /* any: why the sandbox is gone, for the person who reads it;
-                                     * whatever the status, the host gives the sandbox up */
+                                     * whatever the status, the host gives the sandbox up. Required
+                                     * beside SANDHOST_LOST of what ran when it went */
 
 struct sandhost_failure { /* more about a failure than its text */
   size_t size;
@@ -125,7 +126,9 @@ struct sandhost_host {
    * An operation that notices late still has two seconds to clean up. */
   int64_t (*deadline)(const struct sandhost_call *call);
 
-  /* 1 once the caller has cancelled or the deadline has passed, else 0. Cheap. */
+  /* 1 once the caller has cancelled or the deadline has passed, else 0. Cheap. Which of the two it
+   * was is seen at the deadline: where that has passed the operation returns SANDHOST_TIMEOUT, else
+   * SANDHOST_CANCELLED. */
   int32_t (*cancelled)(const struct sandhost_call *call);
 
   /* A descriptor that becomes readable when the caller cancels. Poll it, never read or close it.
@@ -309,9 +312,14 @@ struct sandhost_create {
 
 struct sandhost_execute {
   size_t size;
-  const struct sandhost_text *argv; /* at least one, argv[0] not empty; may hold any byte but NUL */
+  /* At least one, argv[0] not empty; may hold any byte but NUL: the host has checked that much. The
+   * script of sh -c SCRIPT may be 3 MB long, which no exec takes as a word: a provider gives it to the
+   * shell as a file or a descriptor then (". /proc/self/fd/9"), never as stdin, which is the command's. */
+  const struct sandhost_text *argv;
   size_t argc;
-  struct sandhost_path cwd;                /* absolute; empty: the sandbox's working directory */
+  /* Absolute; empty: the sandbox's working directory. One that is no folder inside is a command that
+   * could not be started, see struct sandhost_result. */
+  struct sandhost_path cwd;
   const struct sandhost_pair *environment; /* added to the sandbox's own for this command */
   size_t environment_count;
   int64_t limit; /* nanoseconds from the command's start; 0: none. At the limit the whole
@@ -491,7 +499,8 @@ struct sandhost_provider {
 
   /* execute: runs one command and returns when its own process has ended and what it wrote until
    * then is delivered, even if a process that it left behind holds the pipes open. Such processes
-   * live on until the sandbox ends.
+   * live on until the sandbox ends. A command's umask is 0022, whatever the host's is, and of the
+   * host's descriptors it has none.
    * Cancel: ends the whole tree, returns SANDHOST_CANCELLED.
    * Failure: result is not looked at; SANDHOST_LOST when the sandbox died under the command. Never
    * retried by the host. */
@@ -515,7 +524,8 @@ struct sandhost_provider {
   /* terminate: destroys the sandbox and all that runs in it. Succeeds when it is gone already.
    * When: once per sandbox, also after a failure or a cancel; has a deadline of its own.
    * A command that runs meanwhile, where the thread level lets one, and every operation afterwards
-   * but terminate and release is SANDHOST_LOST; so it is on a sandbox that was lost or swept. */
+   * but terminate and release is SANDHOST_LOST; so it is on a sandbox that was lost or swept. What
+   * ran meanwhile also reports SANDHOST_REPORT_LOST; what comes afterwards may. */
   int32_t (*terminate)(struct sandhost_call *call, struct sandhost_sandbox *sandbox);
 
   /* release: frees the handle, whatever terminate said. No other call runs then. Cannot fail. */
@@ -568,8 +578,9 @@ struct sandhost_provider {
   /* changes: lists, sorted by nothing in particular, every regular file below root whose content is
    * not the one that known holds for its path, and every checkout. Hidden files and folders (a
    * component that begins with .) and links are neither listed nor followed. A file that is gone is
-   * not listed. A file over max_hash_bytes is always listed. A file that cannot be read is listed without a hash,
-   * a folder that cannot, or one with a name in it whose path is longer than a path can be, as
+   * not listed. A file over max_hash_bytes is always listed, without SANDHOST_ENTRY_SHA256. So is one
+   * that cannot be read: the host fetches it neither by download nor by read_file, it tells that they stayed.
+   * A folder that cannot be read, or one with a name in it whose path is longer than a path can be, is listed as
    * SANDHOST_ENTRY_UNREAD_FOLDER: nothing is left out without a word. Only a root that cannot be read is a failure.
    * Default: the host runs a listing command in the sandbox. */
   int32_t (*changes)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,

@@ -131,6 +131,9 @@ static void spoil_request(struct asked *asked) {
     ask_unquoted(asked);
   } else if (has_vice("rooted")) {
     request->cwd = (struct sandhost_path){"", 0};
+  } else if (has_vice("nowhere") && request->cwd.length > 0 &&
+             strstr(request->cwd.data, "no-such")) {
+    request->cwd = (struct sandhost_path){"", 0};
   } else if (has_vice("elsewhere") && request->argc == 3 &&
              strcmp(request->argv[2].data, "pwd") == 0) {
     request->cwd = (struct sandhost_path){"/tmp", 4};
