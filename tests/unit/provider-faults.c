@@ -115,7 +115,8 @@ static void test_listed_path_is_checked(void) {
   GError *error = NULL;
   g_assert_false(sandbox_changes(zoo.sandbox, &scope, NULL, 0, 0, &sink, &error));
   g_assert_error(error, PROVIDER_ERROR, SANDHOST_PROTOCOL);
-  g_assert_cmpstr(error->message, ==, "liar: changes listed a path that is not below the root: 'a/../../etc/passwd'");
+  g_assert_cmpstr(error->message, ==,
+                  "liar: changes listed a path that is not below the root: 'a/../../etc/passwd'");
   g_error_free(error);
   zoo_close(&zoo);
 }
