@@ -81,6 +81,7 @@ credulous|upload: hostile|upload of '/tmp/absolute' returned OK instead of INVAL
 escaping|upload: hostile|'test ! -e /tmp/through *|
 backwards|download: files|member 0 is 'a'|
 plain-folders|changes: listing|changes listed '* 1 hashed' instead of '*/x 1 hashed?repo/ 0'|
+silent|changes: unread folder|of a folder that a command closed, changes listed ''|
 stale|changes: after upload|changes listed '' instead of 'b 3 hashed'|
 greedy|sweep: keeps|a dry run listed 2 sandboxes, not just the one that is not kept|
 hoarding|process: sandboxes leave no descriptor|* more descriptors are open after 4 more sandboxes|

@@ -170,6 +170,9 @@ static int32_t list_entry(void *user, const struct sandhost_entry *entry) {
   if (has_vice("plain-folders") && entry->kind == SANDHOST_KIND_CHECKOUT) {
     return SANDHOST_OK;
   }
+  if (has_vice("silent") && (entry->flags & SANDHOST_ENTRY_UNREAD_FOLDER)) {
+    return SANDHOST_OK;
+  }
   if (has_vice("stale") && listing->uploaded && is_known(listing->request, entry->path)) {
     return SANDHOST_OK;
   }
