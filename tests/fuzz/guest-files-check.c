@@ -222,6 +222,14 @@ static void look_at_file(const struct looking *looking, int folder, const char *
   (void)g_hash_table_remove(looking->told, path);
 }
 
+/* A folder that holds what cannot be listed. */
+static void look_at_unread(const struct looking *looking, const char *path) {
+  const struct told *told = g_hash_table_lookup(looking->told, path);
+  check(told ? told->kind == SANDHOST_KIND_FILE && told->flags == SANDHOST_ENTRY_UNREAD_FOLDER
+             : !looking->listed->is_whole);
+  (void)g_hash_table_remove(looking->told, path);
+}
+
 static void walk(struct looking *looking, int folder, const char *path, int depth);
 
 static void look_at_folder(struct looking *looking, int folder, const char *name, const char *path,
@@ -231,6 +239,7 @@ static void look_at_folder(struct looking *looking, int folder, const char *name
                   ? openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                   : -1;
   if (inner < 0) {
+    look_at_unread(looking, path);
     return;
   }
   if (fstatat(inner, ".git", &facts, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -247,11 +256,13 @@ static void look_at_folder(struct looking *looking, int folder, const char *name
 static void walk(struct looking *looking, int folder, const char *path, int depth) {
   DIR *list = fdopendir(folder);
   struct dirent *entry = NULL;
+  int is_cut = 0;
   check(list);
   while ((entry = readdir(list)) != NULL) {
     struct stat facts;
     g_autofree char *inner =
         *path ? g_strdup_printf("%s/%s", path, entry->d_name) : g_strdup(entry->d_name);
+    is_cut |= entry->d_name[0] != '.' && strlen(inner) >= PATH_MAX;
     if (entry->d_name[0] == '.' || strlen(inner) >= PATH_MAX ||
         fstatat(folder, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) < 0) {
       continue;
@@ -263,6 +274,9 @@ static void walk(struct looking *looking, int folder, const char *path, int dept
     }
   }
   closedir(list);
+  if (is_cut) {
+    look_at_unread(looking, path);
+  }
 }
 
 void check_listed(const struct listed *listed) {

@@ -438,9 +438,26 @@ static void test_changes(gconstpointer name) {
 static const char UNREAD[] =
     "mkdir shut dark blind blind/in a; for d in shut dark blind; do echo r > $d/r; done; echo r > "
     "a/r\n"
-    "chmod 0 shut; chmod 300 dark; chmod 400 blind\n"
+    "chmod 0 shut; chmod 300 dark; chmod 400 blind";
+
+/* Deeper than a path can say. */
+static const char DEEP[] =
     "n=$(printf '%0200d' 0); cd a; i=0\n"
     "while [ $i -lt 30 ]; do mkdir $n && cd -P $n || exit 1; i=$((i+1)); done; echo r > r";
+
+/* To gVisor's kernel such a place has no name, which the shell takes for a fault of its own. */
+static gboolean goes_deep(void) {
+  const char *options = g_getenv("EMULATED_OPTIONS");
+  return !options || !strstr(options, "runsc");
+}
+
+/* Busybox's passes over it without a word. */
+static gboolean has_gnu_find(Zoo *zoo) {
+  shell(zoo->sandbox, "find --version >/dev/null 2>&1 || touch plain-find");
+  g_autofree char *list = changes_once(zoo, NULL, 0, 0, FALSE);
+  shell(zoo->sandbox, "rm -f plain-find");
+  return !strstr(list, "plain-find|");
+}
 
 static gboolean reads_all(const char *provider) {
   return engine_reads() || (strcmp(provider, "local") == 0 && geteuid() == 0);
@@ -452,19 +469,25 @@ static void test_changes_unread(gconstpointer name) {
     return;
   }
   if (!reads_all(name)) {
+    gboolean is_gnu = has_gnu_find(zoo);
     shell(zoo->sandbox, UNREAD);
+    if (goes_deep()) {
+      shell(zoo->sandbox, DEEP);
+    }
     g_autofree char *native = changes_once(zoo, NULL, 0, 0, FALSE);
     g_autofree char *emulated = changes_once(zoo, NULL, 0, 0, TRUE);
     g_test_message("native %s\nemulated %s", native, emulated);
     g_assert_nonnull(strstr(emulated, "blind|10|2|0|"));
     g_assert_nonnull(strstr(native, "blind/r|10|0|0|")); /* its names can be read */
     g_assert_nonnull(strstr(native, "blind/in|10|2|0|"));
-    for (const char *const *at = (const char *const[]){"dark|10|2|0|", "shut|10|2|0|", "00|10|2|0|",
-                                                       "a/r|10|1|2|", NULL};
+    for (const char *const *at =
+             (const char *const[]){"dark|10|2|0|", "shut|10|2|0|", "a/r|10|1|2|", NULL};
          *at; at++) {
       g_assert_nonnull(strstr(native, *at));
       g_assert_nonnull(strstr(emulated, *at));
     }
+    g_assert_true(!goes_deep() || strstr(native, "00|10|2|0|"));
+    g_assert_true(!goes_deep() || !is_gnu || strstr(emulated, "00|10|2|0|"));
     shell(zoo->sandbox, "chmod -R 700 shut dark blind; rm -r a");
   }
   close_real(zoo);

@@ -143,11 +143,12 @@ cancelled_bomb() {
   config '' '"pids_limit": 64'
   for signal in INT TERM; do
     "${as[@]}" "$sandhost" exec -q -y -c agent.json -w files -- \
-      "b() { (exec -a sleep-$mark sleep $mark) & b | b & }; b 2>/dev/null; echo going; while :; do sleep $mark; done" \
+      "(sleep 0.5; echo going) & b() { (exec -a sleep-$mark sleep $mark) & b | b & }; b 2>/dev/null; while :; do sleep $mark; done" \
       >"$work/bomb" 2>&1 </dev/null &
     host=$!
     for ((tries = 0; tries < 3000; tries++)); do
       ! grep -qs going "$work/bomb" || break
+      kill -0 $host 2>/dev/null || fail "the run ended before it was cancelled: $(cat "$work/bomb")"
       sleep 0.02
     done
     kill -$signal $host
