@@ -488,7 +488,10 @@ static void test_changes_unread(gconstpointer name) {
     }
     g_assert_true(!goes_deep() || strstr(native, "00|10|2|0|"));
     g_assert_true(!goes_deep() || !is_gnu || strstr(emulated, "00|10|2|0|"));
-    shell(zoo->sandbox, "chmod -R 700 shut dark blind; rm -r a");
+    shell(zoo->sandbox, "chmod -R 700 shut dark blind");
+    if (is_gnu) { /* to others the way is too long; it goes with its sandbox */
+      shell(zoo->sandbox, "rm -r a");
+    }
   }
   close_real(zoo);
 }
