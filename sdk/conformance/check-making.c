@@ -5,28 +5,6 @@
 #include "left.h"
 #include "suite.h"
 
-/* ---- Levels ------------------------------------------------------------------------------------------------------- */
-
-/* What is in force here and now; ENFORCED for everything where nothing is declared. */
-static guint32 level_of(Subject *subject, guint32 setting) {
-  const struct sandhost_provider *table = subject->table;
-  struct sandhost_call call;
-  guint32 level = table->enforces_count == 0 ? SANDHOST_LEVEL_ENFORCED : SANDHOST_LEVEL_NONE;
-  g_autofree guint32 *levels = g_new0(guint32, table->enforces_count + 1);
-  for (gsize i = 0; i < table->enforces_count; i++) {
-    levels[i] = table->enforces[i].level;
-  }
-  if (table->enforces_now) {
-    call_init(&call, 60);
-    table->enforces_now(&call, subject->instance, levels, table->enforces_count);
-    call_clear(&call);
-  }
-  for (gsize i = 0; i < table->enforces_count; i++) {
-    level = table->enforces[i].setting == setting ? levels[i] : level;
-  }
-  return level;
-}
-
 /* *ret_message: owned; of a failure. certain becomes FALSE where that may have left something; NULL: nobody asks. */
 static gint32 make(Subject *subject, const MakeRequest *request, Box *ret_box, char **ret_message,
                    gboolean *certain) {
@@ -99,7 +77,7 @@ static void check_same_key(Subject *subject, Verdict *verdict) {
 static void want_unsupported(Subject *subject, guint32 setting, const MakeRequest *request,
                              const char *what, gboolean *certain, Verdict *verdict) {
   Box box;
-  if (level_of(subject, setting) != SANDHOST_LEVEL_NONE) {
+  if (subject_level(subject, setting) != SANDHOST_LEVEL_NONE) {
     return;
   }
   g_autofree char *message = NULL;
@@ -175,7 +153,7 @@ static void check_memory(Subject *subject, Verdict *verdict) {
   Box box;
   Ran ran;
   if (subject->table->enforces_count == 0 ||
-      level_of(subject, SANDHOST_SETTING_MEMORY) < SANDHOST_LEVEL_ENFORCED) {
+      subject_level(subject, SANDHOST_SETTING_MEMORY) < SANDHOST_LEVEL_ENFORCED) {
     skipped(verdict, "no limit of memory is enforced here");
     return;
   }

@@ -76,25 +76,10 @@ static void note_privileges(Box *box, Verdict *verdict) {
   ran_clear(&ran);
 }
 
-/* Declared in so many words, and not lowered on this machine. */
+/* In so many words, and not lowered on this machine. */
 static gboolean promises_files(Subject *subject) {
-  const struct sandhost_provider *table = subject->table;
-  g_autofree guint32 *levels = g_new0(guint32, table->enforces_count + 1);
-  struct sandhost_call call;
-  gboolean promised = FALSE;
-  for (gsize i = 0; i < table->enforces_count; i++) {
-    levels[i] = table->enforces[i].level;
-  }
-  call_init(&call, 60);
-  if (table->enforces_now && table->enforces_count > 0) {
-    table->enforces_now(&call, subject->instance, levels, table->enforces_count);
-  }
-  call_clear(&call);
-  for (gsize i = 0; i < table->enforces_count; i++) {
-    promised = promised || (table->enforces[i].setting == SANDHOST_SETTING_FILES &&
-                            levels[i] > SANDHOST_LEVEL_NONE);
-  }
-  return promised;
+  return subject->table->enforces_count > 0 &&
+         subject_level(subject, SANDHOST_SETTING_FILES) > SANDHOST_LEVEL_NONE;
 }
 
 static void check_files(Subject *subject, Verdict *verdict) {

@@ -247,6 +247,25 @@ gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict)
   return box_open_from(box, subject, network, NULL, verdict);
 }
 
+guint32 subject_level(Subject *subject, guint32 setting) {
+  const struct sandhost_provider *table = subject->table;
+  struct sandhost_call call;
+  guint32 level = table->enforces_count == 0 ? SANDHOST_LEVEL_ENFORCED : SANDHOST_LEVEL_NONE;
+  g_autofree guint32 *levels = g_new0(guint32, table->enforces_count + 1);
+  for (gsize i = 0; i < table->enforces_count; i++) {
+    levels[i] = table->enforces[i].level;
+  }
+  if (table->enforces_now) {
+    call_init(&call, 60);
+    table->enforces_now(&call, subject->instance, levels, table->enforces_count);
+    call_clear(&call);
+  }
+  for (gsize i = 0; i < table->enforces_count; i++) {
+    level = table->enforces[i].setting == setting ? levels[i] : level;
+  }
+  return level;
+}
+
 void make_request_init(MakeRequest *request, Subject *subject, guint32 network) {
   static gint number;
   *request = (MakeRequest){0};

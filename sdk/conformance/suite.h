@@ -86,6 +86,9 @@ typedef struct {
   char *ref;
 } Box;
 
+/* How a setting is kept here and now; ENFORCED for everything where nothing is declared. */
+guint32 subject_level(Subject *subject, guint32 setting);
+
 /* network: SANDHOST_NETWORK_*; DENY becomes ALLOW where the provider does not keep it. FALSE: wrong() was called. */
 gboolean box_open(Box *box, Subject *subject, guint32 network, Verdict *verdict);
 /* A request to create as most checks make it, with a key of its own, to be changed before use. It points into itself. */
