@@ -13,6 +13,9 @@
 #define SILENCE (30 * ENGINE_SECOND)
 #define WAY_OUT "start it, or set DOCKER_HOST or the option host"
 
+/* Before a question is asked again. */
+static const int64_t PAUSES[] = {ENGINE_SECOND / 20, ENGINE_SECOND / 5, ENGINE_SECOND * 4 / 5};
+
 /* ---- Making one ------------------------------------------------------------------------------ */
 
 static char *explain_unix(int error_number, const char *reason) {
@@ -194,10 +197,31 @@ static gboolean is_good(long status, long accept) {
   return (status >= 200 && status < 300) || (accept > 0 && status == accept);
 }
 
+/* Whether the answer may be another one in a moment. Podman gives 500 to whoever comes while it
+ * clears away what a commit that was given up had begun, and nothing is changed by a question. */
+static gboolean is_worth_asking_again(const struct engine_request *request, long status) {
+  return status == 500 && strcmp(request->method, "GET") == 0;
+}
+
+/* engine_send, and some more of them where that may help. */
+static int32_t send_patiently(Engine *engine, struct sandhost_call *call,
+                              const struct engine_request *request,
+                              struct engine_reply *ret_reply) {
+  int32_t status = engine_send(engine, call, request, ret_reply);
+  for (size_t i = 0; i < G_N_ELEMENTS(PAUSES) && status == SANDHOST_OK &&
+                     is_worth_asking_again(request, ret_reply->status);
+       i++) {
+    engine_reply_clear(ret_reply);
+    (void)engine->host->wait(call, -1, 0, PAUSES[i]); /* what ended it, the next request tells */
+    status = engine_send(engine, call, request, ret_reply);
+  }
+  return status;
+}
+
 int32_t engine_ask(Engine *engine, struct sandhost_call *call, const struct engine_request *request,
                    long accept, const char *what, struct engine_reply *ret_reply) {
   struct engine_reply reply;
-  int32_t status = engine_send(engine, call, request, &reply);
+  int32_t status = send_patiently(engine, call, request, &reply);
   if (status != SANDHOST_OK) {
     return status;
   }

@@ -90,7 +90,7 @@ void engine_reply_clear(struct engine_reply *reply);
 int32_t engine_send(Engine *engine, struct sandhost_call *call,
                     const struct engine_request *request, struct engine_reply *ret_reply);
 
-/* The same, and an answer that is not 2xx becomes the call's error: "{what}: {the engine's message}" with the
+/* The same, a GET that is answered by 500 up to three times more within a second, and an answer that is not 2xx becomes the call's error: "{what}: {the engine's message}" with the
  * status that fits (404 NOT_FOUND, 409 CONFLICT, 400 INVALID, 401 UNAUTHENTICATED, 403 DENIED, 429 RATE_LIMITED,
  * 5xx UNAVAILABLE...). accept, where above 0, is one more status that counts as good (404 for a removal). ret_reply
  * may be NULL. what: "cannot create the container". */

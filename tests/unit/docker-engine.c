@@ -27,12 +27,20 @@ struct answers {
   const char *thing_status; /* of every other request */
   const char *thing;
   const char *more_headers;
+  int unsteady;     /* so many of the first ones are answered by 500 */
+  int refused;      /* atomic: how many were */
   GPtrArray *lines; /* owned: of the requests; with lock */
   GMutex lock;
   int versions; /* atomic: how often it was asked */
 };
 
-static void answer_thing(int fd, const struct answers *answers) {
+static void answer_thing(int fd, struct answers *answers) {
+  if (answers->unsteady > 0) {
+    answers->unsteady--;
+    __atomic_fetch_add(&answers->refused, 1, __ATOMIC_SEQ_CST);
+    fake_http_answer(fd, "500 Oops", "{\"message\":\"a layer is being removed\"}");
+    return;
+  }
   const char *body = answers->thing ? answers->thing : "{}";
   g_autofree char *text =
       g_strdup_printf("HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s",
@@ -107,6 +115,7 @@ static void assert_message(struct fixture *self, int32_t status, const char *mes
 }
 
 static const struct engine_request thing = {.method = "GET", .path = "/thing"};
+static const struct engine_request deed = {.method = "POST", .path = "/deed"};
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
@@ -344,6 +353,37 @@ static void test_accepted_refusal(void) {
   fixture_end(&self);
 }
 
+/* How often it was asked, and that it ended so. */
+static void check_unsteady(const struct engine_request *request, int unsteady, guint asked,
+                           int32_t wanted) {
+  struct fixture self;
+  fixture_begin(&self, (struct answers){.unsteady = unsteady});
+  g_assert_cmpint(engine_ask(self.engine, &self.call, request, 0, "cannot do it", NULL), ==,
+                  wanted);
+  g_assert_cmpuint(self.answers.lines->len, ==, 2 + asked); /* the facts come first */
+  g_assert_cmpstr(self.call.message, ==,
+                  wanted == SANDHOST_OK ? NULL : "cannot do it: a layer is being removed");
+  fixture_end(&self);
+}
+
+static void test_unsteady_answers(void) {
+  check_unsteady(&thing, 1, 2, SANDHOST_OK);
+  check_unsteady(&thing, 3, 4, SANDHOST_OK);
+  check_unsteady(&thing, 4, 4, SANDHOST_UNAVAILABLE);
+  check_unsteady(&deed, 1, 1, SANDHOST_UNAVAILABLE); /* it may have been done */
+}
+
+static void test_cancelled_before_it_is_asked_again(void) {
+  struct fixture self;
+  fixture_begin(&self, (struct answers){.unsteady = G_MAXINT});
+  struct fake_canceller canceller = {.call = &self.call, .flag = &self.answers.refused};
+  GThread *thread = g_thread_new("cancel", fake_cancel_when, &canceller);
+  g_assert_cmpint(engine_ask(self.engine, &self.call, &thing, 0, "cannot do it", NULL), ==,
+                  SANDHOST_CANCELLED);
+  g_thread_join(thread);
+  fixture_end(&self);
+}
+
 static void test_messages_are_cleaned(void) {
   static const struct {
     const char *body;
@@ -360,7 +400,7 @@ static void test_messages_are_cleaned(void) {
   for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
     struct fixture self;
     fixture_begin(&self, (struct answers){.thing_status = "500 Oops", .thing = cases[i].body});
-    g_assert_cmpint(engine_ask(self.engine, &self.call, &thing, 0, "x", NULL), ==,
+    g_assert_cmpint(engine_ask(self.engine, &self.call, &deed, 0, "x", NULL), ==,
                     SANDHOST_UNAVAILABLE);
     g_assert_cmpstr(self.call.message, ==, cases[i].message);
     fixture_end(&self);
@@ -613,6 +653,8 @@ int main(int argc, char **argv) {
   g_test_add_func("/docker-engine/ask", test_ask);
   g_test_add_func("/docker-engine/refusals", test_refusals);
   g_test_add_func("/docker-engine/accepted", test_accepted_refusal);
+  g_test_add_func("/docker-engine/unsteady", test_unsteady_answers);
+  g_test_add_func("/docker-engine/unsteady-cancelled", test_cancelled_before_it_is_asked_again);
   g_test_add_func("/docker-engine/cleaned", test_messages_are_cleaned);
   g_test_add_func("/docker-engine/long-message", test_long_message);
   g_test_add_func("/docker-engine/upgrade", test_upgrade);
