@@ -29,19 +29,19 @@ def processes():
     return found
 
 
-def below():
-    """(pid, state, name) of all processes below this one."""
-    everybody, found, heads = processes(), [], {os.getpid()}
+def below(*others):
+    """(pid, state, name) of all processes below this one and those others."""
+    everybody, found, heads = processes(), [], {os.getpid(), *others}
     while heads:
         heads = {pid for pid, (parent, _, _) in everybody.items() if parent in heads}
         found += [(pid, *everybody[pid][1:]) for pid in heads]
     return found
 
 
-def threads():
-    """(process, thread): (state, seconds of processor time) of all threads below this process."""
+def threads(*others):
+    """(process, thread): (state, seconds of processor time) of all threads below this process and those others."""
     found = {}
-    for pid, _, _ in below():
+    for pid, _, _ in below(*others):
         try:
             for thread in os.listdir(f"/proc/{pid}/task"):
                 with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
@@ -74,6 +74,11 @@ class Engine:
         def connect(self):
             self.sock = socket.socket(socket.AF_UNIX)
             self.sock.connect(os.environ["DOCKER_HOST"].removeprefix("unix://"))
+
+    def __init__(self):
+        """first: the process below which all of the engine and of its containers is."""
+        with open(os.path.dirname(os.environ["DOCKER_HOST"].removeprefix("unix://")) + "/first.pid", encoding="ascii") as file:
+            self.first = int(file.read())
 
     def containers(self, which=""):
         """Those that run; which "?all=1": also those that do not."""
@@ -144,18 +149,18 @@ def mounts():
 
 
 class Wait:
-    """Until no child is left, and nobody of others(). took: seconds since the kill; stalled: those that the machine took
-    away."""
+    """Until no child is left, and nobody of others(), who end by what is below the processes heads. took: seconds since the
+    kill; stalled: those that the machine took away."""
 
-    def __init__(self, since, others=None):
+    def __init__(self, since, others=None, heads=()):
         self.statuses, self.stalled = {}, 0.0
         looked, seen, slept = since, {}, 0.0
         while self.reap() or (others and others()):
             now = time.monotonic()
             if now - since > PATIENCE:
-                raise Wrong(f"after {PATIENCE:.0f} s there are still: {below()}, {others and others()}")
+                raise Wrong(f"after {PATIENCE:.0f} s there are still: {below(*heads)}, {others and others()}")
             is_slow = now - since > 0.5  # then it is worth a closer look, which takes some milliseconds itself
-            self.stalled += stall(now - looked, slept, seen, seen := threads() if is_slow else {})
+            self.stalled += stall(now - looked, slept, seen, seen := threads(*heads) if is_slow else {})
             looked, slept = now, 0.1 if is_slow else 0.002
             time.sleep(slept)
         self.took = time.monotonic() - since
