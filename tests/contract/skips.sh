@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What was skipped is found in ctest's report, script or case, and told from what may be skipped; what is allowed in one
-# part, or for one reason, is not in another.
+# part, or for one reason, is not in another. What failed is told once more, with the last lines that it printed.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,6 +18,8 @@ ok 3 /one/c # SKIP something else
 skipped: no machine &lt;here&gt;
 </system-out></testcase>
 	<testcase name="e2e/three" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/><system-out/></testcase>
+	<testcase name="e2e/five" status="fail"><failure message="Failed"/><system-out>why
+it failed</system-out></testcase>
 	<testcase name="e2e/four" status="run"><system-out>skipped: a part of it
 </system-out></testcase>
 </testsuite>
@@ -55,3 +57,9 @@ grep -q 'three fields' "$work/err"
 
 # The list itself can be read.
 "$SANDHOST_SOURCE/scripts/list-skips" address "$work/report.xml" >/dev/null
+
+diff - <("$SANDHOST_SOURCE/scripts/list-failures" address "$work/report.xml") <<'END' || exit 1
+FAILED address e2e/five: Failed
+    why
+    it failed
+END
