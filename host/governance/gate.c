@@ -73,14 +73,19 @@ static char *approval_id_for(const Gate *gate, const PolicyRequest *request,
   return known.approval_id ? known.approval_id : id_new("approval");
 }
 
+/* As the rules say it. Owned. */
+static PolicyDecision *decide(const Gate *gate, const PolicyRequest *request) {
+  PolicyDecision *decision = policy_decide_by_budget(gate->policy, request);
+  return decision ? decision : policy_decide(gate->policy, request);
+}
+
 /* Every request is decided and recorded, also behind one that is denied or could not be recorded.
  * *ret_failure is the first record that failed where it must not. Returns owned. */
 static GPtrArray *decide_all(const Gate *gate, const GPtrArray *requests, GError **ret_failure) {
   GPtrArray *decisions = g_ptr_array_new_with_free_func((GDestroyNotify)policy_decision_free);
   for (guint i = 0; i < requests->len; i++) {
     const PolicyRequest *request = g_ptr_array_index(requests, i);
-    PolicyDecision *decision = policy_decide_by_budget(gate->policy, request);
-    decision = decision ? decision : policy_decide(gate->policy, request);
+    PolicyDecision *decision = decide(gate, request);
     g_ptr_array_add(decisions, decision);
     if (decision->effect == EFFECT_ASK && waits(gate)) {
       decision->approval_id = approval_id_for(gate, request, decision);
@@ -199,22 +204,41 @@ static gboolean answer(const Gate *gate, const PolicyRequest *request, PolicyDec
   return TRUE;
 }
 
-/* Answers one ask; what it has become is recorded again. *ret_open: it
- * waits; one that cannot is refused at once. */
+/* What an ask has become is recorded again. FALSE where it is refused. */
+static gboolean settle(const Gate *gate, const PolicyRequest *request,
+                       const PolicyDecision *decision, GError **error) {
+  gboolean allowed = decision->effect == EFFECT_ALLOW;
+  gboolean recorded = record(gate, request, decision, allowed ? error : NULL);
+  if (allowed) {
+    return recorded;
+  }
+  return refuse(error,
+                strcmp(decision->reason_code, "expired_policy") == 0
+                    ? SANDHOST_ERROR_APPROVAL_EXPIRED
+                    : SANDHOST_ERROR_POLICY_DENIED,
+                decision->reason);
+}
+
+/* What was said earlier comes first: where it is a no, nobody is asked about the rest. */
+static gboolean recall_all(const Gate *gate, const GPtrArray *requests, GPtrArray *decisions,
+                           GError **error) {
+  for (guint i = 0; i < decisions->len; i++) {
+    const PolicyRequest *request = g_ptr_array_index(requests, i);
+    PolicyDecision *decision = g_ptr_array_index(decisions, i);
+    if (decision->effect == EFFECT_ASK && recall(gate, request, decision) &&
+        !settle(gate, request, decision, error)) {
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* Answers one ask. *ret_open: it waits; one that cannot is refused at once. */
 static gboolean resolve(const Gate *gate, const PolicyRequest *request, PolicyDecision *decision,
                         gboolean *ret_open, GError **error) {
   *ret_open = FALSE;
-  if (recall(gate, request, decision) || answer(gate, request, decision)) {
-    gboolean recorded =
-        record(gate, request, decision, decision->effect == EFFECT_ALLOW ? error : NULL);
-    if (decision->effect == EFFECT_DENY) {
-      return refuse(error,
-                    strcmp(decision->reason_code, "expired_policy") == 0
-                        ? SANDHOST_ERROR_APPROVAL_EXPIRED
-                        : SANDHOST_ERROR_POLICY_DENIED,
-                    decision->reason);
-    }
-    return recorded;
+  if (answer(gate, request, decision)) {
+    return settle(gate, request, decision, error);
   }
   *ret_open = waits(gate);
   return *ret_open || refuse(error, SANDHOST_ERROR_APPROVAL_REQUIRED, decision->reason);
@@ -235,6 +259,9 @@ static gboolean resolve_all(const Gate *gate, const GPtrArray *requests, GPtrArr
                             GError **error) {
   g_autoptr(GPtrArray) open_requests = g_ptr_array_new();
   g_autoptr(GPtrArray) open_decisions = g_ptr_array_new();
+  if (!recall_all(gate, requests, decisions, error)) {
+    return FALSE;
+  }
   for (guint i = 0; i < decisions->len; i++) {
     PolicyDecision *decision = g_ptr_array_index(decisions, i);
     gboolean open = FALSE;
@@ -297,6 +324,18 @@ gboolean gate_authorize(Gate *gate, GPtrArray *requests, GPtrArray **ret_decisio
     *ret_decisions = g_steal_pointer(&decisions);
   }
   return ok;
+}
+
+Effect gate_outlook(const Gate *gate, const GPtrArray *requests) {
+  Effect outlook = EFFECT_ALLOW;
+  for (guint i = 0; gate->policy && outlook != EFFECT_DENY && i < requests->len; i++) {
+    g_autoptr(PolicyDecision) decision = decide(gate, g_ptr_array_index(requests, i));
+    needs_sandbox(gate->isolated, decision);
+    if (decision->effect != EFFECT_ALLOW) {
+      outlook = decision->effect;
+    }
+  }
+  return outlook;
 }
 
 /* Decides the listing. Where no rule names it, it is part of the command and takes its effect. */

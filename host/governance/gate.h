@@ -60,6 +60,10 @@ const Policy *gate_policy(const Gate *gate);
  * none, as deny, reason code "sandbox_required". Thread-safe. */
 gboolean gate_authorize(Gate *gate, GPtrArray *requests, GPtrArray **ret_decisions, GError **error);
 
+/* What the rules alone make of a batch, with nothing recorded and nobody asked: deny where one of it is certain to be
+ * refused, else ask where one is asked about, else allow. Thread-safe. */
+Effect gate_outlook(const Gate *gate, const GPtrArray *requests);
+
 /* The same for the listing after a command (4.8): command is the decision of the command, which the
  * listing follows where no rule names it. An ask is told as POLICY_DENIED and never answered. */
 gboolean gate_authorize_sync(Gate *gate, PolicyRequest *request, const PolicyDecision *command,

@@ -131,18 +131,35 @@ static void meet(Run *run, const RecordShortage *shortage, const Call *call,
 
 /* ---- A command --------------------------------------------------------------------------------------------------- */
 
-gboolean budget_look(Call *call, GError **error) {
-  Run *run = call->run;
-  RecordShortage shortage = {0};
+/* Whether the command has room now; ret_shortage says what is missing, or *error what went wrong. */
+static gboolean has_room(const Run *run, RecordShortage *ret_shortage, GError **error) {
   g_autoptr(GArray) charges = charges_new();
   metering_add(run->metering, RECORD_LOOK, BUDGET_TOOL_CALLS, MILLIONTHS, NULL, charges);
   metering_add(run->metering, RECORD_LOOK, BUDGET_SANDBOX_SECONDS, METERING_SANDBOX_TIME, NULL,
                charges);
+  return charges->len == 0 || record_look(run->record, charges, ret_shortage, error);
+}
+
+gboolean budget_look_ahead(Call *call, GError **error) {
+  const Run *run = call->run;
+  RecordShortage shortage = {0};
+  g_autoptr(GError) failure = NULL;
+  gboolean room = has_room(run, &shortage, &failure);
+  if (room || !shortage.found || (shortage.limit.pauses && run->pauses)) {
+    return TRUE; /* what could not be read is told by the look itself */
+  }
+  meet(call->run, &shortage, call, &call->budget_request, error);
+  return FALSE;
+}
+
+gboolean budget_look(Call *call, GError **error) {
+  Run *run = call->run;
+  RecordShortage shortage = {0};
+  g_autoptr(GError) failure = NULL;
   if (budget_refuse_exhausted(run, error)) {
     return FALSE;
   }
-  g_autoptr(GError) failure = NULL;
-  if (charges->len == 0 || record_look(run->record, charges, &shortage, &failure)) {
+  if (has_room(run, &shortage, &failure)) {
     return TRUE;
   }
   if (shortage.found) {

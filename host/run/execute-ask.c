@@ -4,6 +4,7 @@
 
 #include "governance/approvals.h"
 #include "governance/requests.h"
+#include "provider/mount-check.h"
 #include "run/approver.h"
 
 /* Whoever answers at once is asked about like whoever decides later. FALSE: *ret_refusal. */
@@ -103,11 +104,20 @@ Gate *call_gate(Call *call) {
                   harness->config->approval_fails);
 }
 
+static GPtrArray *one(PolicyRequest *take_request) {
+  GPtrArray *requests = g_ptr_array_new_with_free_func((GDestroyNotify)policy_request_free);
+  g_ptr_array_add(requests, take_request);
+  return requests;
+}
+
+static PolicyRequest *command_request(const Call *call) {
+  const char *const argv[] = {"sh", "-c", call->script, NULL};
+  return request_command(argv, provider_instance_isolates(call->run->harness->instance));
+}
+
 gboolean call_authorize(Call *call, PolicyRequest *take_request, PolicyDecision **ret_decision,
                         GError **error) {
-  g_autoptr(GPtrArray) requests =
-      g_ptr_array_new_with_free_func((GDestroyNotify)policy_request_free);
-  g_ptr_array_add(requests, take_request);
+  g_autoptr(GPtrArray) requests = one(take_request);
   g_autoptr(GPtrArray) decisions = NULL;
   if (!gate_authorize(call->gate, requests, &decisions, error)) {
     return FALSE;
@@ -118,13 +128,43 @@ gboolean call_authorize(Call *call, PolicyRequest *take_request, PolicyDecision 
   return TRUE;
 }
 
+/* ---- Before anybody is asked ------------------------------------------------------------------------------------- */
+
+/* A mount that no sandbox gets is refused when the sandbox is made, which is after the answers. */
+static gboolean check_mount(const Harness *harness, GError **error) {
+  const ManifestMount *mount = harness->config->manifest->mount;
+  const char *name = provider_instance_name(harness->instance);
+  g_autofree char *resolved = mount ? mount_check(name, mount->source, error) : NULL;
+  return !mount || resolved;
+}
+
+/* What comes before a certain refusal is decided together with it: all of that is on record, and none of it asked. */
+gboolean call_look_ahead(Call *call, gboolean opens, GError **error) {
+  const Harness *harness = call->run->harness;
+  g_autoptr(GPtrArray) ahead = one(request_execute());
+  Effect before = gate_outlook(call->gate, ahead);
+  Effect outlook = before;
+  if (outlook != EFFECT_DENY && opens) {
+    g_ptr_array_extend_and_steal(ahead, request_manifest(harness->config->manifest));
+    outlook = gate_outlook(call->gate, ahead);
+  }
+  if (outlook != EFFECT_DENY) {
+    before = outlook;
+    g_ptr_array_add(ahead, command_request(call));
+    outlook = gate_outlook(call->gate, ahead);
+  }
+  if (outlook == EFFECT_DENY) {
+    return before != EFFECT_ASK || gate_authorize(call->gate, ahead, NULL, error);
+  }
+  return outlook != EFFECT_ASK ||
+         ((!opens || check_mount(harness, error)) && budget_look_ahead(call, error));
+}
+
 gboolean call_authorize_manifest(Call *call, GError **error) {
   g_autoptr(GPtrArray) requests = request_manifest(call->run->harness->config->manifest);
   return requests->len == 0 || gate_authorize(call->gate, requests, NULL, error);
 }
 
 gboolean call_authorize_command(Call *call, GError **error) {
-  const char *const argv[] = {"sh", "-c", call->script, NULL};
-  gboolean isolated = provider_instance_isolates(call->run->harness->instance);
-  return call_authorize(call, request_command(argv, isolated), &call->decision, error);
+  return call_authorize(call, command_request(call), &call->decision, error);
 }

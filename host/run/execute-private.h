@@ -49,6 +49,9 @@ typedef struct {
 
 /* execute-ask.c */
 Gate *call_gate(Call *call);
+/* Before anybody is asked: FALSE where a later step is certain to be refused, so that nobody answers in vain. opens: a
+ * sandbox is made for the command. */
+gboolean call_look_ahead(Call *call, gboolean opens, GError **error);
 gboolean call_authorize(Call *call, PolicyRequest *take_request, PolicyDecision **ret_decision,
                         GError **error);
 /* What the manifest asks for, as one batch. */
@@ -71,10 +74,12 @@ void call_record_sync(Call *call);
 void call_record_ended(Run *run, const char *call_id, const ExecuteOutcome *outcome,
                        const char *waits);
 
-/* budget.c. Each of the first two is FALSE where a budget has no room: the run then waits
+/* budget.c. Each of the first three is FALSE where a budget has no room: the run then waits
  * (call->budget_request), is over, or goes on without this command. */
 /* Before anything is made for the command; nothing is taken. */
 gboolean budget_look(Call *call, GError **error);
+/* The same before a person is asked: TRUE also where the run is to wait for a budget, which comes after the answer. */
+gboolean budget_look_ahead(Call *call, GError **error);
 /* Takes what the command needs, uses the approvals and writes its beginning, all at once. Takes the event. */
 gboolean budget_begin(Call *call, JsonObject *take_event, GError **error);
 /* The command has ended: what it took is charged. */

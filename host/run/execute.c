@@ -78,11 +78,15 @@ static gboolean join_session(Call *call, GError **error) {
 /* The manifest is asked about before there is a sandbox, and the command before one is made for it. */
 static gboolean authorize_and_join(Call *call, GError **error) {
   Run *run = call->run;
-  if (!call_authorize(call, request_execute(), NULL, error)) {
+  pthread_mutex_lock(&run->opening);
+  gboolean opens = !run->session || session_is_lost(run->session);
+  pthread_mutex_unlock(&run->opening);
+  if (!call_look_ahead(call, opens, error) ||
+      !call_authorize(call, request_execute(), NULL, error)) {
     return FALSE;
   }
   pthread_mutex_lock(&run->opening);
-  gboolean opens = !run->session || session_is_lost(run->session);
+  opens = !run->session || session_is_lost(run->session);
   gboolean ok = (!opens || call_authorize_manifest(call, error)) &&
                 call_authorize_command(call, error) && budget_look(call, error) &&
                 join_session(call, error);

@@ -14,6 +14,12 @@ config '"profile": "permissive-dev"'
 run "$sandhost" exec --config agent.json --yes -- true
 want_exit 126
 want_in_err 'Host process execution needs explicit policy.'
+# Nobody is asked about the network of a command that is refused anyway.
+run "$sandhost" exec --config agent.json -- true
+want_exit 126
+want_in_err 'Host process execution needs explicit policy.'
+run "$sandhost" approvals --all
+want_out ''
 
 config '"profile": "interactive-dev"'
 run "$sandhost" exec --config agent.json -- true

@@ -260,6 +260,57 @@ static void test_approval_fails_asks_nobody(Desk *desk, gconstpointer data) {
   g_assert_cmpstr(desk->asked->str, ==, "");
 }
 
+/* Of each ask a person has said earlier: nothing, or that ask2 may not be. */
+static GateAnswer remember(void *user, const PolicyRequest *request,
+                           const PolicyDecision *decision) {
+  (void)user;
+  (void)decision;
+  if (strcmp(request->capability, "ask2") != 0) {
+    return (GateAnswer){.verdict = GATE_NOTHING};
+  }
+  return (GateAnswer){.verdict = GATE_DENIED,
+                      .approval_id = g_strdup("approval_1"),
+                      .by = g_strdup("bob"),
+                      .text = NULL};
+}
+
+static void test_what_was_denied_is_refused_before_the_rest_is_asked(Desk *desk,
+                                                                     gconstpointer data) {
+  (void)data;
+  desk->approver = "ada";
+  const GateHooks hooks = {.user = desk, .record = take_down, .answer = reply, .recall = remember};
+  g_autoptr(Policy) policy = fixture_policy(RULES);
+  g_autoptr(Gate) gate = gate_new(policy, &hooks, TRUE, FALSE);
+  refused(gate, "ask1 ask2 ask3", SANDHOST_ERROR_POLICY_DENIED, "Denied by bob");
+  g_assert_cmpstr(desk->asked->str, ==, "");
+  g_assert_cmpstr(desk->record->str, ==,
+                  "ask1 ask matched_ask; ask2 ask matched_ask; ask3 ask matched_ask; "
+                  "ask2 deny denied; ");
+}
+
+static void test_outlook(Desk *desk, gconstpointer data) {
+  static const struct {
+    const char *batch;
+    Effect with_sandbox;
+    Effect without;
+  } CASES[] = {
+      {"allow1 allow2", EFFECT_ALLOW, EFFECT_ALLOW}, {"allow1 ask1 allow2", EFFECT_ASK, EFFECT_ASK},
+      {"ask1 ask2 deny1", EFFECT_DENY, EFFECT_DENY}, {"deny1 ask1", EFFECT_DENY, EFFECT_DENY},
+      {"ask1 other", EFFECT_DENY, EFFECT_DENY},      {"ask1 allowbox", EFFECT_ASK, EFFECT_DENY},
+  };
+  (void)data;
+  desk->approver = "ada";
+  g_autoptr(Gate) inside = gate_of(desk, RULES, TRUE, FALSE);
+  g_autoptr(Gate) outside = gate_of(desk, RULES, FALSE, FALSE);
+  for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
+    g_autoptr(GPtrArray) requests = batch_of(CASES[i].batch);
+    g_assert_cmpint(gate_outlook(inside, requests), ==, CASES[i].with_sandbox);
+    g_assert_cmpint(gate_outlook(outside, requests), ==, CASES[i].without);
+  }
+  g_assert_cmpstr(desk->record->str, ==, "");
+  g_assert_cmpstr(desk->asked->str, ==, "");
+}
+
 static void test_interactive_fall_through_is_asked(Desk *desk, gconstpointer data) {
   (void)data;
   g_autoptr(Gate) gate = gate_of(desk, "{}", TRUE, FALSE);
@@ -517,6 +568,8 @@ int main(int argc, char **argv) {
   ADD("ask/order", test_asks_are_answered_in_order_after_all_are_recorded);
   ADD("ask/unanswered", test_first_unanswered_ask_refuses);
   ADD("ask/approval-fails", test_approval_fails_asks_nobody);
+  ADD("ask/denied-earlier", test_what_was_denied_is_refused_before_the_rest_is_asked);
+  ADD("ask/outlook", test_outlook);
   ADD("ask/interactive", test_interactive_fall_through_is_asked);
   ADD("record/ignored", test_unrecorded_is_ignored_unless_strict);
   ADD("record/strict", test_strict_record_fails_the_batch);
