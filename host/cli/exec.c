@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec.c: sandhost exec, a run of one command. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/command-line.h"
+#include "cli/result.h"
 #include "record/record-output.h"
 #include "record/trajectory-segments.h"
 #include "run/resume.h"
@@ -19,6 +19,17 @@ typedef struct {
   gboolean input;
   gboolean quiet;
 } ExecOptions;
+
+typedef struct {
+  CliRun run; /* first */
+  Result result;
+} ExecRun;
+
+/* The first member of an ExecRun is the run. */
+static void keep_warning(CliRun *run, const char *line) {
+  ExecRun *exec = (ExecRun *)run;
+  result_warn(&exec->result, line);
+}
 
 static void on_started(void *user, guint64 execution) {
   CliRun *run = user;
@@ -46,19 +57,9 @@ static gint32 input_fd(void *user) {
   return STDIN_FILENO;
 }
 
-/* The whole result on one line. */
-static gboolean put_stdout(void *user, const void *data, gsize length) {
-  (void)user;
-  return fwrite(data, 1, length, stdout) == length;
-}
-
-static void print_json(const CliRun *run, const ExecuteOutcome *outcome) {
-  g_autoptr(JsonObject) object = execute_outcome_json(run->run, outcome);
-  json_write_line(object, put_stdout, NULL); /* main tells when this cannot be written */
-}
-
 /* What the command itself cannot say: why there is no result, that it was cut short, what was not copied. */
-static void explain(const CliRun *run, const ExecuteOutcome *outcome) {
+static void explain(const CliRun *run, const char *id, gboolean interrupted,
+                    const ExecuteOutcome *outcome) {
   const char *message = json_get_text(outcome->observation, "message");
   gboolean by_memory = json_get(json_get(outcome->observation, "data"), "killed_by") != NULL;
   if (message && (outcome->end != EXECUTE_FINISHED || by_memory)) {
@@ -75,15 +76,15 @@ static void explain(const CliRun *run, const ExecuteOutcome *outcome) {
   JsonObject *approvals = json_get(outcome->observation, "approvals");
   JsonObject *budget = json_get(outcome->observation, "budget_request");
   if (approvals) {
-    cli_tell_waiting(run_id(run->run), approvals);
+    cli_tell_waiting(id, approvals);
   } else if (budget) {
-    cli_tell_budget(run_id(run->run), budget);
+    cli_tell_budget(id, budget);
   } else if (outcome->end == EXECUTE_WAITING) {
     cli_complain("%s", run->refused ? "refused at the terminal"
                                     : "nobody was there to answer; --yes allows it once");
   }
-  if (run_is_interrupted(run->run)) {
-    cli_complain("the command had not begun; sandhost resume %s goes on", run_id(run->run));
+  if (interrupted) {
+    cli_complain("the command had not begun; sandhost resume %s goes on", id);
   }
   JsonObject *skipped = json_get(outcome->sync, "skipped");
   for (gsize i = 0; skipped && i < json_object_array_length(skipped); i++) {
@@ -102,12 +103,15 @@ static void print_summary(Record *record, const char *id) {
 }
 
 /* Tells how the call ended and ends the run with it. Takes the outcome. */
-static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outcome,
+static int finish(ExecRun *exec, const ExecOptions *options, ExecuteOutcome *outcome,
                   const char *notice) {
+  CliRun *run = &exec->run;
   gboolean refused = run->refused && outcome->end == EXECUTE_WAITING;
   int code = refused ? EXIT_DENIED : cli_exit_code(outcome);
   /* Then nothing that failed matters: neither the call nor what could not be written any more. */
   gboolean lost = run_is_lost(run->run, outcome->end != EXECUTE_FINISHED);
+  gboolean interrupted = run_is_interrupted(run->run);
+  g_autofree char *id = g_strdup(run_id(run->run));
   if (lost) {
     code = EXIT_SANDHOST;
   }
@@ -115,25 +119,28 @@ static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outco
     json_add_text(outcome->observation, "notice", notice);
   }
   if (options->json) {
-    print_json(run, outcome);
-  }
-  if (options->json && cli_stdout_fault()) { /* whoever waits for it is not left without its name */
-    cli_complain("run %s", run_id(run->run));
+    result_hold(&exec->result, execute_outcome_json(run->run, outcome), run->cancel);
   }
   g_autofree char *fault =
       outcome->end == EXECUTE_CANCELLED && !cli_caught_signal() ? cli_output_fault() : NULL;
   if (fault) {
     code = EXIT_SANDHOST;
   }
-  if (!lost && (!options->json || cli_stdout_fault())) {
-    explain(run, outcome);
+  if (!lost && !options->json) {
+    explain(run, id, interrupted, outcome);
   }
-  g_autofree char *id = g_strdup(run_id(run->run));
   const char *status = run_is_paused(run->run) ? "awaiting_approval" : cli_run_status(outcome);
   const char *reason = strcmp(status, "completed") == 0 ? NULL
                        : fault ? fault /* where stderr is what is full, nobody else can tell */
                                : json_get_text(outcome->observation, "message");
   gboolean finished = cli_run_finish(run, status, reason);
+  result_print(&exec->result);               /* main tells when this cannot be written */
+  if (options->json && cli_stdout_fault()) { /* whoever waits for it is not left without its name */
+    cli_complain("run %s", id);
+    if (!lost) {
+      explain(run, id, interrupted, outcome);
+    }
+  }
   if (finished && !options->json && !options->quiet && outcome->end != EXECUTE_WAITING) {
     print_summary(run->record, id);
   }
@@ -141,8 +148,9 @@ static int finish(CliRun *run, const ExecOptions *options, ExecuteOutcome *outco
   return finished || code != 0 ? code : EXIT_SANDHOST;
 }
 
-static int exec_in(CliRun *run, const ExecOptions *options, const char *command, gint64 timeout,
+static int exec_in(ExecRun *exec, const ExecOptions *options, const char *command, gint64 timeout,
                    const char *tool_call_id, const char *notice) {
+  CliRun *run = &exec->run;
   const ExecuteCall call = {
       .command = command,
       .timeout = timeout,
@@ -158,7 +166,23 @@ static int exec_in(CliRun *run, const ExecOptions *options, const char *command,
   cli_tell_shortened(timeout, run->harness->config->tool_call_timeout);
   execute_run(run->run, &call, &outcome);
   progress_end(&run->progress);
-  return finish(run, options, &outcome, notice);
+  return finish(exec, options, &outcome, notice);
+}
+
+/* As cli_run_begin. */
+static gboolean begin(ExecRun *exec, const ExecOptions *options, const CliRunOptions *run,
+                      const CliPurpose *purpose, int *ret_exit) {
+  result_init(&exec->result);
+  if (cli_run_begin(&exec->run, run, purpose, !options->json && !options->input, ret_exit)) {
+    return TRUE;
+  }
+  result_clear(&exec->result);
+  return FALSE;
+}
+
+static void end(ExecRun *exec) {
+  cli_run_clear(&exec->run);
+  result_clear(&exec->result);
 }
 
 static JsonObject *request_of(const ExecOptions *options, const char *command, gint64 timeout) {
@@ -170,7 +194,7 @@ static JsonObject *request_of(const ExecOptions *options, const char *command, g
 }
 
 static int exec_command(const ExecOptions *options, const char *const *words) {
-  CliRun run;
+  ExecRun exec;
   int code = EXIT_SANDHOST;
   gint64 timeout = 0;
   if (!words[0]) {
@@ -186,12 +210,12 @@ static int exec_command(const ExecOptions *options, const char *const *words) {
     return EXIT_USAGE;
   }
   g_autoptr(JsonObject) request = request_of(options, command, timeout);
-  const CliPurpose purpose = {.request = request, .unannounced = TRUE};
-  if (!cli_run_begin(&run, &options->run, &purpose, !options->json && !options->input, &code)) {
+  const CliPurpose purpose = {.request = request, .unannounced = TRUE, .warned = keep_warning};
+  if (!begin(&exec, options, &options->run, &purpose, &code)) {
     return code;
   }
-  code = exec_in(&run, options, command, timeout, NULL, NULL);
-  cli_run_clear(&run);
+  code = exec_in(&exec, options, command, timeout, NULL, NULL);
+  end(&exec);
   return code;
 }
 
@@ -241,7 +265,8 @@ static int refuse_withheld(CliRun *run, const char *id) {
   return EXIT_SANDHOST;
 }
 
-static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, const char *id) {
+static int go_on(ExecRun *exec, const ExecOptions *options, JsonObject *request, const char *id) {
+  CliRun *run = &exec->run;
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonObject) recorded = NULL;
   g_autoptr(GPtrArray) calls = resume_find_calls(run->record, id, &recorded, &error);
@@ -254,7 +279,7 @@ static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, c
     return refuse_withheld(run, id);
   }
   if (calls->len == 0) {
-    return exec_in(run, options, json_get_text(request, "command"),
+    return exec_in(exec, options, json_get_text(request, "command"),
                    json_get_int(request, "timeout", 0), NULL, notice);
   }
   const ResumeCall *call = g_ptr_array_index(calls, 0);
@@ -264,7 +289,7 @@ static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, c
     if (call->withheld && resume_request_is_redacted(request)) {
       return refuse_withheld(run, id);
     }
-    return exec_in(run, options, json_get_text(arguments, "command"),
+    return exec_in(exec, options, json_get_text(arguments, "command"),
                    json_get_int(arguments, "timeout", 0), call->tool_call_id, notice);
   }
   ExecuteOutcome outcome;
@@ -280,21 +305,21 @@ static int go_on(CliRun *run, const ExecOptions *options, JsonObject *request, c
       put_stream(&outcome, STDERR_FILENO, "stderr");
     }
   }
-  return finish(run, options, &outcome, notice);
+  return finish(exec, options, &outcome, notice);
 }
 
 int cli_exec_resume(const CliRunOptions *options, const char *run_id, JsonObject *request,
                     gboolean json, gboolean quiet) {
   const ExecOptions own = {
       .json = json, .quiet = quiet, .input = json_get_bool(request, "input", FALSE)};
-  const CliPurpose purpose = {.resume = run_id};
-  CliRun run;
+  const CliPurpose purpose = {.resume = run_id, .warned = keep_warning};
+  ExecRun exec;
   int code = EXIT_SANDHOST;
-  if (!cli_run_begin(&run, options, &purpose, !json && !own.input, &code)) {
+  if (!begin(&exec, &own, options, &purpose, &code)) {
     return code;
   }
-  code = go_on(&run, &own, request, run_id);
-  cli_run_clear(&run);
+  code = go_on(&exec, &own, request, run_id);
+  end(&exec);
   return code;
 }
 

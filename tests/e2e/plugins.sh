@@ -153,6 +153,13 @@ sandhost: the connection broke'
 run "$sandhost" exec --config agent.json --json -- true
 want_exit 127
 want_err "$left"
+want_json "[\"${left#sandhost: }\"]" warnings
+want_json 127 data exit_code
+STAYS_WITH=50 run "$sandhost" exec --config agent.json --json -- true
+want_not_in_out warnings
+STAYS_UNSEEN=1 run "$sandhost" exec --config agent.json --json -- true
+want_exit 125
+want_json '["a stays sandbox may have been made: the connection broke; sandhost cleanup cannot find what this provider leaves"]' warnings
 run_with $'true\n' "$sandhost" shell --config agent.json
 want_exit 0
 want_in_err "$left"
@@ -165,6 +172,21 @@ result, warning = map(json.loads, sys.argv[1].splitlines())
 assert result["id"] == 1, result
 assert warning == {"run_id": result["run_id"], "notice": sys.argv[2]}, warning
 PY
+
+# The result waits for the sandbox's end, but not where the program is told to end meanwhile, or was before.
+config spin
+SPIN_WHERE=terminate "$sandhost" exec --config agent.json --json -- true >held 2>told </dev/null &
+host=$!
+until [ -s told ]; do sleep 0.1; done
+[ ! -s held ] || fail "the result was printed before the sandbox's end"
+kill -TERM $host
+until [ -s held ]; do sleep 0.1; done
+kill -0 $host || fail "the program did not wait for the sandbox's end"
+kill -KILL $host
+wait $host || true
+out=$(<held)
+want_json 0 data exit_code
+want_not_in_out warnings
 
 # In create it ends with whoever cancels it.
 config spin
