@@ -53,6 +53,7 @@ void call_end(struct sandhost_call *call) {
   call->failed = FALSE;
   call->retry_after = 0;
   call->may_have_happened = FALSE;
+  call->did_not_happen = FALSE;
   g_clear_pointer(&call->cancel, cancel_unref);
   g_clear_pointer(&call->message, g_free);
   g_clear_pointer(&call->service_code, g_free);
@@ -170,6 +171,7 @@ static void host_fail_details(struct sandhost_call *call, const struct sandhost_
     }
     call->retry_after = MAX(details->retry_after, 0);
     call->may_have_happened = details->may_have_happened != 0;
+    call->did_not_happen = details->may_have_happened == 0;
   }
   pthread_mutex_unlock(&call->lock);
 }
@@ -259,6 +261,7 @@ typedef struct {
   char *service_code;
   gint64 retry_after;
   gboolean may_have_happened;
+  gboolean did_not_happen;
 } ProviderErrorPrivate;
 
 static void provider_error_private_init(ProviderErrorPrivate *private_data) {
@@ -294,11 +297,20 @@ ProviderErrorDetails provider_error_details(const GError *error) {
       .service_code = private_data->service_code,
       .retry_after = private_data->retry_after,
       .may_have_happened = private_data->may_have_happened,
+      .did_not_happen = private_data->did_not_happen,
   };
 }
 
 void provider_error_set_abandoned(GError *error) {
-  provider_error_get_private(error)->may_have_happened = TRUE;
+  ProviderErrorPrivate *private_data = provider_error_get_private(error);
+  private_data->may_have_happened = TRUE;
+  private_data->did_not_happen = FALSE;
+}
+
+void provider_error_set_not_happened(GError *error, gboolean certain) {
+  if (error && error->domain == PROVIDER_ERROR) {
+    provider_error_get_private(error)->did_not_happen = certain;
+  }
 }
 
 gboolean call_settle(const struct sandhost_call *call, gint32 status, const char *provider,
@@ -320,6 +332,7 @@ gboolean call_settle(const struct sandhost_call *call, gint32 status, const char
   private_data->service_code = g_strdup(call->service_code);
   private_data->retry_after = call->retry_after;
   private_data->may_have_happened = call->may_have_happened;
+  private_data->did_not_happen = call->did_not_happen;
   g_propagate_error(error, made);
   return FALSE;
 }

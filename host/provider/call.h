@@ -34,7 +34,8 @@ struct sandhost_call {
   char *service_code;
   gint64 retry_after;
   gboolean may_have_happened;
-  GHashTable *reports; /* kind -> owned clean text */
+  gboolean did_not_happen; /* said, not merely left out */
+  GHashTable *reports;     /* kind -> owned clean text */
 };
 
 /* The table that every plugin gets. Constant. */
@@ -54,8 +55,10 @@ gboolean call_is_over(const struct sandhost_call *call);
 /* What was reported; NULL. Borrowed until call_end; for a finished call only. */
 const char *call_reported(const struct sandhost_call *call, guint32 kind);
 
-/* Of an error of this domain: nobody knows what the call did. */
+/* Of an error of this domain (NULL: of none): nobody knows what the call did. */
 void provider_error_set_abandoned(GError *error);
+/* The same: it did nothing; or that is not so, whatever the provider says. */
+void provider_error_set_not_happened(GError *error, gboolean certain);
 
 /* A finished call's status as an error: the message of fail, else one made of the names. TRUE for
  * SANDHOST_OK, whatever fail said. */

@@ -306,7 +306,10 @@ gboolean sandbox_end_telling(Sandbox *take_sandbox, void (*slow)(void *user), vo
 Job *sandbox_job(Sandbox *sandbox, const char *operation, const CallScope *scope, GError **error) {
   const char *lost = sandbox_lost_reason(sandbox);
   if (lost) {
-    g_set_error_literal(error, PROVIDER_ERROR, SANDHOST_LOST, *lost ? lost : "the sandbox is gone");
+    GError *failure =
+        g_error_new_literal(PROVIDER_ERROR, SANDHOST_LOST, *lost ? lost : "the sandbox is gone");
+    provider_error_set_not_happened(failure, TRUE);
+    g_propagate_error(error, failure);
     return NULL;
   }
   return job_new(operation, scope, sandbox->instance->provider, sandbox->instance, sandbox,
@@ -396,7 +399,13 @@ gboolean sandbox_execute(Sandbox *sandbox, const CallScope *scope,
   job->execute.cwd = job_path(job, request->cwd);
   job->execute.environment = job_pairs(job, request->environment, request->environment_count);
   gate_observer(job, observer);
-  if (!job_run(job, error)) {
+  GError *failure = NULL;
+  if (!job_run(job, &failure)) {
+    if (provider_error_details(failure).did_not_happen &&
+        (job->started || job->delivered[0] > 0 || job->delivered[1] > 0)) {
+      provider_error_set_not_happened(failure, FALSE); /* it told otherwise before */
+    }
+    g_propagate_error(error, failure);
     return FALSE;
   }
   const char *fault = result_fault(&job->result, job->delivered);

@@ -24,6 +24,7 @@ typedef struct {
   const char *service_code; /* borrowed from the error; NULL */
   gint64 retry_after;       /* ns; 0: not asked for */
   gboolean may_have_happened;
+  gboolean did_not_happen; /* it is certain that the operation has done nothing */
 } ProviderErrorDetails;
 ProviderErrorDetails provider_error_details(const GError *error);
 

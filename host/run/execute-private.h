@@ -45,6 +45,7 @@ typedef struct {
   gint64 started;
   gboolean timed_out;
   gboolean lost;
+  gboolean not_started; /* the sandbox was lost, and it is certain that the command was not begun */
 } Call;
 
 /* execute-ask.c */

@@ -85,6 +85,9 @@ void call_tell_result(const Call *call, ExecuteOutcome *ret_outcome) {
       .lost = call->lost ? session_lost_reason(call->session) : NULL,
       .timed_out = call->timed_out,
       .report = call->report,
+  if (call->not_started) {
+    json_add_text(ret_outcome->observation, "error_type", "not_started");
+  }
   };
   ret_outcome->end = call->lost        ? EXECUTE_LOST
                      : call->timed_out ? EXECUTE_TIMED_OUT

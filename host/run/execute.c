@@ -260,6 +260,16 @@ static void follow_output(Call *call) {
   output_follow(&call->err, &follower);
 }
 
+/* A sandbox that went away before the command was begun is an error: nothing has an end. */
+static void tell_not_started(GError *failure) {
+  char *text = g_strdup_printf("The sandbox was lost before this command was started (%s). It was "
+                               "not started; the next command runs in a fresh sandbox with the "
+                               "workspace files copied in again.",
+                               failure->message);
+  g_free(failure->message);
+  failure->message = text;
+}
+
 /* A sandbox that went away under the command, or was given up because its guest broke the protocol, and one whose
  * provider did not keep the limit, are an end of the command: 137, as a kill. Anything else that went wrong stays an
  * error. */
@@ -271,6 +281,11 @@ static gboolean settle_failure(Call *call, GError *failure) {
     return FALSE;
   }
   session_mark_lost(call->session);
+  if (!overrun && provider_error_details(failure).did_not_happen) {
+    call->not_started = TRUE;
+    tell_not_started(failure);
+    return FALSE;
+  }
   call->lost = TRUE;
   call->timed_out = overrun || clock_now() - call->started >= call->limit * CLOCK_SECOND;
   call->result.ended = SANDHOST_ENDED_SIGNAL;

@@ -112,6 +112,12 @@ static gboolean head_has(const struct execution *execution, const char *text) {
   return strcasestr(execution->head->str, text) != NULL;
 }
 
+void execution_tell_not_begun(const struct execution *execution) {
+  const struct sandhost_failure details = {
+      .size = sizeof details, .service_code = {.data = ""}, .may_have_happened = 0};
+  execution->sandbox->host->fail_details(execution->call, &details);
+}
+
 /* The engine's complaint in the words of every other provider. */
 static int32_t tell_start_failure(struct execution *execution) {
   const struct sandhost_text *program = &execution->request->argv[0];
@@ -140,6 +146,7 @@ int32_t execution_explain_head(struct execution *execution, gboolean *ret_again)
                      "the sandbox cannot start a process: Resource temporarily unavailable");
   }
   if (head_has(execution, "not running") || head_has(execution, "stopped container")) {
+    execution_tell_not_begun(execution);
     return fail_call(host, execution->call, SANDHOST_LOST, "its container is not running");
   }
   gboolean missing =

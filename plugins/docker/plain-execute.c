@@ -212,6 +212,9 @@ static int32_t attempt(struct execution *execution, gboolean *ret_again,
                        struct sandhost_result *ret_result) {
   int32_t status = execution_open(execution);
   if (status != SANDHOST_OK) {
+    if (status == SANDHOST_LOST) {
+      execution_tell_not_begun(execution);
+    }
     return status;
   }
   begin(execution);

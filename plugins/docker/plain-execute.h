@@ -73,6 +73,8 @@ gboolean execution_is_ended(const struct execution *execution);
 
 /* Learns the exit code where the script has not said it. */
 int32_t execution_learn_code(struct execution *execution);
+/* Beside a loss: nothing of the command was begun. */
+void execution_tell_not_begun(const struct execution *execution);
 /* Tells what the engine said in place of output. *ret_again: there is no shell, nothing ran. */
 int32_t execution_explain_head(struct execution *execution, gboolean *ret_again);
 void execution_fill_result(struct execution *execution, struct sandhost_result *ret_result);

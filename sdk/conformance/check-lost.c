@@ -183,6 +183,15 @@ static void end_soon(void *user, guint64 execution) {
   ending->thread = g_thread_new("end", end_now, ending);
 }
 
+/* A command that was begun, and then lost with its sandbox. */
+static void want_told_as_begun(const Ran *ran, Verdict *verdict) {
+  if (!ran->lost || !*ran->lost) {
+    wrong(verdict, "execute returned LOST without a SANDHOST_REPORT_LOST");
+  } else if (ran->starts > 0 && ran->did_not_happen) {
+    wrong(verdict, "execute said by may_have_happened 0 that a command that ran was never begun");
+  }
+}
+
 static void check_ended_under_silence(Subject *subject, Verdict *verdict) {
   Box box;
   Ran ran;
@@ -205,8 +214,8 @@ static void check_ended_under_silence(Subject *subject, Verdict *verdict) {
   } else if (ran.status != SANDHOST_LOST) {
     wrong(verdict, "the command's execute returned %s instead of LOST: %s", status_name(ran.status),
           ran.message ? ran.message : "no message");
-  } else if (!ran.lost || !*ran.lost) {
-    wrong(verdict, "execute returned LOST without a SANDHOST_REPORT_LOST");
+  } else {
+    want_told_as_begun(&ran, verdict);
   }
   g_free(other.wrong);
   ran_clear(&ran);
@@ -258,9 +267,7 @@ static void check_killed_inside(Subject *subject, Verdict *verdict) {
   if (ran.status == SANDHOST_OK && ran.result.exit_code == 9 && ran.out->len == 0) {
     skipped(verdict, "nothing stands above the command that may be killed without a doubt");
   } else if (ran.status == SANDHOST_LOST) {
-    if (!ran.lost || !*ran.lost) {
-      wrong(verdict, "LOST without a SANDHOST_REPORT_LOST");
-    }
+    want_told_as_begun(&ran, verdict);
     want_all_lost(&box, verdict);
   } else if (ran.status != SANDHOST_OK) {
     wrong(verdict, "a command that killed what stands above it: execute returned %s: %s",
@@ -280,7 +287,9 @@ const Check LOST_CHECKS[] = {
      "reported, or was done before; a command never is",
      check_ended_under},
     {"lost: terminated under a command",
-     "terminate ends a running command, whose execute is LOST; nothing can be asked afterwards",
+     "terminate ends a running command, whose execute is LOST and does not say that it was never "
+     "begun; nothing can be "
+     "asked afterwards",
      check_ended_under_silence},
     {"lost: killed from inside",
      "a command that kills what stands above it is over; the sandbox goes on, or is LOST for good",

@@ -202,6 +202,7 @@ static void host_fail_details(struct sandhost_call *call, const struct sandhost_
   pthread_mutex_lock(&call->lock);
   if (!is_late(call)) {
     call->may_have_happened = details->may_have_happened != 0;
+    call->did_not_happen = !call->may_have_happened;
   }
   pthread_mutex_unlock(&call->lock);
 }
@@ -485,6 +486,7 @@ void run_argv(Box *box, const char *const *argv, const RunOptions *options, Ran 
   }
   ret_ran->message = g_strdup(watch->call->message);
   ret_ran->lost = g_strdup(watch->call->lost);
+  ret_ran->did_not_happen = watch->call->did_not_happen;
 }
 
 void run_script(Box *box, const char *script, const RunOptions *options, Ran *ret_ran) {

@@ -29,6 +29,7 @@ struct sandhost_call {
   char *snapshot;
   guint fails;
   gboolean may_have_happened; /* as fail_details said */
+  gboolean did_not_happen;    /* the same */
   guint32 lowered[32];        /* settings of which SANDHOST_REPORT_LOWERED said why */
   guint lowered_count;
 };
@@ -113,8 +114,9 @@ typedef struct {
   struct sandhost_result result;
   GString *out;
   GString *err;
-  char *message; /* of a failure */
-  char *lost;    /* SANDHOST_REPORT_LOST */
+  char *message;           /* of a failure */
+  char *lost;              /* SANDHOST_REPORT_LOST */
+  gboolean did_not_happen; /* as fail_details said */
   guint starts;
   gint64 took;
 } Ran;

@@ -52,6 +52,9 @@ int32_t check_alive(struct sandhost_call *call, const struct sandhost_sandbox *s
   if (!sandbox->gone) {
     return check_call(call);
   }
+  const struct sandhost_failure nothing_done = {
+      .size = sizeof nothing_done, .service_code = {"", 0}, .may_have_happened = 0};
+  host->fail_details(call, &nothing_done);
   host->report(call, SANDHOST_REPORT_LOST, text(sandbox->gone));
   return fail(call, SANDHOST_LOST, sandbox->gone, 0);
 }

@@ -377,6 +377,19 @@ static void lead(GuestClient *client, struct guest_request *self, struct guest_w
   }
 }
 
+void guest_connection_look(GuestClient *client, struct guest_request *self) {
+  struct guest_wait wait = {.cancel_fd = -1, .input_fd = -1};
+  int64_t now = contract_now();
+  if (client->reader || client->lost) {
+    return; /* whoever reads finds it */
+  }
+  client->heard_at += now - client->unread_since;
+  client->reader = self;
+  lead_once(client, self, &wait, now); /* which is until when it waits */
+  client->reader = NULL;
+  client->unread_since = contract_now();
+}
+
 void guest_connection_wait(GuestClient *client, struct guest_request *request,
                            struct guest_wait *wait) {
   if (client->nominee == request) {

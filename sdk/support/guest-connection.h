@@ -63,10 +63,11 @@ struct guest_request {
   uint32_t slot;
   uint32_t results_expected; /* length of the results of a DONE with SANDHOST_OK */
 
-  gboolean opened;  /* the guest was told of it */
-  gboolean started; /* STARTED came, at started_at */
-  gboolean told;    /* and the caller knows */
-  gboolean done;    /* DONE came; the next four are its content */
+  gboolean opened;     /* the guest was told of it */
+  gboolean never_left; /* or nobody could be told any more */
+  gboolean started;    /* STARTED came, at started_at */
+  gboolean told;       /* and the caller knows */
+  gboolean done;       /* DONE came; the next four are its content */
   int32_t status;
   char *message; /* owned */
   uint32_t results_length;
@@ -174,6 +175,9 @@ gboolean guest_connection_has_room(const GuestClient *client);
  * meanwhile. */
 void guest_connection_wait(GuestClient *client, struct guest_request *request,
                            struct guest_wait *wait);
+
+/* Takes what is there to read, without a wait: the end of the stream, too. self is not opened yet. */
+void guest_connection_look(GuestClient *client, struct guest_request *self);
 
 /* Finds another reader where there is none. To be called before the lock is given up for anything but
  * a wait. */

@@ -59,6 +59,7 @@ struct run {
   unsigned char *chunk;   /* for what produce gives; owned; made when needed */
   gboolean produced_all;  /* END was sent, or there is nothing to send */
   gboolean produce_waits; /* produce had nothing; its descriptor tells more */
+  gboolean looked;        /* whether the guest is gone already, before a command is sent to it */
 };
 
 static void end_early(struct run *run, int32_t status, const char *why) {
@@ -108,6 +109,7 @@ static void send_open(struct run *run) {
     at += length;
   } while (left > 0);
   request->opened = TRUE;
+  request->never_left = run->client->send_failed; /* a guest begins nothing before all of it */
   request->wants = GUEST_WANTS_NOTHING;
   run->opened_at = contract_now();
   g_byte_array_unref(g_steal_pointer(&run->parameters));
@@ -331,6 +333,11 @@ static gboolean step(struct run *run, int64_t now) {
   } else if (request->done || client->lost || (run->over != 0 && !request->opened)) {
     return FALSE;
   } else if (!request->opened && guest_connection_has_room(client)) {
+    if (!run->looked && run->exchange->started) {
+      run->looked = TRUE;
+      guest_connection_look(client, request);
+      return TRUE;
+    }
     send_open(run);
   } else if (may_produce(run) && request->may_send > 0 && guest_connection_has_room(client)) {
     produce(run);
@@ -346,6 +353,14 @@ int32_t guest_request_fail_lost(GuestClient *client, struct sandhost_call *call,
   return fail_call(client->host, call, broke ? SANDHOST_PROTOCOL : SANDHOST_LOST, "%s", reason);
 }
 
+/* Nothing of the operation was begun. */
+static int32_t fail_lost_before(GuestClient *client, struct sandhost_call *call) {
+  const struct sandhost_failure details = {
+      .size = sizeof details, .service_code = {.data = ""}, .may_have_happened = 0};
+  client->host->fail_details(call, &details);
+  return guest_request_fail_lost(client, call, FALSE);
+}
+
 int32_t guest_request_violation(GuestClient *client, struct sandhost_call *call, const char *what) {
   pthread_mutex_lock(&client->lock);
   gboolean first = !client->lost;
@@ -358,6 +373,9 @@ int32_t guest_request_violation(GuestClient *client, struct sandhost_call *call,
 static int32_t outcome(struct run *run, unsigned char results[GUEST_RESULTS]) {
   const struct sandhost_host *host = run->client->host;
   const struct guest_request *request = &run->request;
+  if (request->never_left && !request->broke && !request->done) {
+    return fail_lost_before(run->client, run->call);
+  }
   if (request->broke || (request->opened && !request->done)) {
     return guest_request_fail_lost(run->client, run->call, request->broke);
   }
@@ -365,7 +383,7 @@ static int32_t outcome(struct run *run, unsigned char results[GUEST_RESULTS]) {
     return fail_call(host, run->call, run->over, "%s", run->over_why);
   }
   if (!request->opened) {
-    return guest_request_fail_lost(run->client, run->call, FALSE);
+    return fail_lost_before(run->client, run->call);
   }
   if (request->status == SANDHOST_OK) {
     memcpy(results, request->results, GUEST_RESULTS);
@@ -416,7 +434,7 @@ int32_t guest_request_run(GuestClient *client, struct sandhost_call *call,
   pthread_mutex_unlock(&client->lock);
   if (error == -EPROTO) {
     status = guest_client_lost_reason(client)
-                 ? guest_request_fail_lost(client, call, FALSE)
+                 ? fail_lost_before(client, call)
                  : fail_call(client->host, call, SANDHOST_INTERNAL, "the guest was not greeted");
   } else if (error < 0) {
     status = fail_enter(client, call, error);

@@ -39,7 +39,8 @@ void guest_parameters_u64(GByteArray *parameters, uint64_t value);
 void guest_parameters_bytes(GByteArray *parameters, const void *data, size_t length);
 
 /* Runs the request. On SANDHOST_OK results has the results. On anything else the call's error is set,
- * and the loss of the client reported. */
+ * and the loss of the client reported; fail_details says may_have_happened 0 where the client was lost before the guest
+ * could be told. */
 int32_t guest_request_run(GuestClient *client, struct sandhost_call *call,
                           struct guest_exchange *exchange, GByteArray *take_parameters,
                           unsigned char results[GUEST_RESULTS]);

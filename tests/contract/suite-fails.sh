@@ -133,6 +133,7 @@ unsettled|lost: killed from inside|a command that killed what stands above it: e
 restarting|lost: killed from inside|'cat to/kept' ended as 10 with 1 instead of exit 0; *|
 mistaking|lost: terminated under a command|the command's execute returned CANCELLED instead of LOST: *|
 unavailable|lost: terminated under streams|read_file returned UNAVAILABLE instead of LOST when its sandbox was terminated: *|
+disowning|lost: terminated under a command|execute said by may_have_happened 0 that a command that ran was never begun|
 reasonless|lost: terminated under streams|read_file returned LOST without a SANDHOST_REPORT_LOST|
 solitary|signal: group|'sort got' printed 'own\n' instead of 'child\nown\n'|
 coarse|signal: group|after SIGTERM: OK, ended 20, signal 9, exit code 137|

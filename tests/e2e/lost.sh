@@ -3,6 +3,19 @@
 . "$(dirname "$0")/lib.bash"
 
 mark=99$$
+# The sandbox of the command that sleeps so long: its init, whose own namespace calls it 1. Sets victim.
+find_init() { # MARK
+  victim=
+  for _ in $(seq 500); do
+    victim=$(pgrep -f "^sleep $1\$" || true)
+    [ -n "$victim" ] && break
+    sleep 0.02
+  done
+  [ -n "$victim" ] || fail "the command did not start"
+  while [ "$(awk '/^NSpid:/ {print $NF}' "/proc/$victim/status")" != 1 ]; do
+    victim=$(awk '/^PPid:/ {print $2}' "/proc/$victim/status")
+  done
+}
 mkdir -p workspace/files
 echo from-workspace >workspace/files/in.txt
 mkfifo requests
@@ -10,16 +23,7 @@ mkfifo requests
 session=$!
 exec 7>requests
 echo '{"id": 1, "command": "echo x > made; sleep '$mark'", "timeout": 100}' >&7
-for _ in $(seq 500); do
-  victim=$(pgrep -f "^sleep $mark\$" || true)
-  [ -n "$victim" ] && break
-  sleep 0.02
-done
-[ -n "$victim" ] || fail "the command did not start"
-# Up from the command to the sandbox's init: the process whose own namespace calls it 1.
-while [ "$(awk '/^NSpid:/ {print $NF}' "/proc/$victim/status")" != 1 ]; do
-  victim=$(awk '/^PPid:/ {print $2}' "/proc/$victim/status")
-done
+find_init "$mark"
 kill -KILL "$victim"
 for _ in $(seq 500); do # a command that is sent before the loss is noticed is lost with it
   [ -s answers ] && break
@@ -46,3 +50,34 @@ want_json 2 totals executions commands
 want_json 1 totals executions failed
 want_json 0 totals executions timed_out
 [ "$(grep -o '"lost": *[a-z]*' <<<"$out" | tr -d ' ' | tr '\n' ' ')" = '"lost":true "lost":false ' ] || fail "which session was lost"
+
+# A command whose sandbox was gone before it was not begun, and is told so: nothing of it was lost.
+printf '{"enable_workspace_files": false, "governance_config": {"sandbox_config": "bubblewrap"}}' >quiet.json
+mkfifo more
+"$sandhost" session --config quiet.json <more >answers 2>err &
+session=$!
+exec 7>more
+echo '{"id": 1, "command": "sleep '$mark'1 </dev/null >/dev/null 2>&1 & echo begun"}' >&7
+find_init "${mark}1"
+until [ -s answers ]; do sleep 0.02; done
+kill -KILL "$victim"
+while [ -e "/proc/$victim" ] && ! grep -q '^State:.*Z' "/proc/$victim/status" 2>/dev/null; do sleep 0.02; done
+echo '{"id": 2, "command": "echo second"}' >&7
+for _ in $(seq 500); do
+  [ "$(wc -l <answers)" -lt 2 ] || break
+  sleep 0.02
+done
+echo '{"id": 3, "command": "echo third"}' >&7
+exec 7>&-
+code=0
+wait $session || code=$?
+out=$(sed -n 2p answers) err=$(cat err)
+want_exit 0
+want_json 2 id
+want_json null data
+want_json not_started error_type
+want_in_out 'The sandbox was lost before this command was started ('
+want_in_out 'It was not started; the next command runs in a fresh sandbox with the workspace files copied in again.'
+out=$(sed -n 3p answers)
+want_json 'third
+' data stdout

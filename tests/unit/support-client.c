@@ -266,6 +266,75 @@ static void test_window(void) {
 
 /* ---- The end, silence, being told ------------------------------------------------------------ */
 
+/* What may_have_happened is where nobody said it. */
+#define NOT_SAID (-1)
+
+static void script_end_at_once(int fd, void *data) {
+  (void)data;
+  fake_greet(fd); /* the end of the script closes the stream */
+}
+
+/* Nothing can be sent to it, while it has not ended; it has where this comes late, which is told in the same way. */
+static gint deaf; /* atomic */
+
+static void script_deaf_end(int fd, void *data) {
+  (void)data;
+  if (fake_greet(fd)) {
+    shutdown(fd, SHUT_RD);
+    g_atomic_int_set(&deaf, 1);
+    g_usleep(200000);
+  }
+}
+
+static void script_end_unread(int fd, void *data) {
+  (void)data;
+  if (fake_greet(fd)) {
+    fake_expect_open(fd, NULL);
+  }
+}
+
+/* A guest that is gone before it is asked has begun nothing, and that is said; not of one that may have. */
+static void end_before(void (*script)(int fd, void *data), gboolean gone_before, int said) {
+  struct fake_session session;
+  const char *const argv[] = {"true", NULL};
+  fake_session_start(&session, script, NULL);
+  for (int i = 0; i < 2; i++) {
+    struct sandhost_call call;
+    struct fake_observed seen;
+    struct sandhost_result result;
+    fake_observed_init(&seen);
+    fake_call_init(&call);
+    call.may_have_happened = NOT_SAID;
+    while (script == script_deaf_end && !g_atomic_int_get(&deaf)) {
+      g_usleep(1000);
+    }
+    if (gone_before) { /* the client has not looked yet */
+      ByteChannel *channel = session.client->channel;
+      struct pollfd end = {.fd = channel->receive_fd(channel), .events = POLLRDHUP};
+      g_assert_cmpint(poll(&end, 1, -1), ==, 1);
+    }
+    g_assert_cmpint(fake_execute(session.client, &call, argv, &seen, &result), ==, SANDHOST_LOST);
+    g_assert_cmpstr(call.reports[SANDHOST_REPORT_LOST], ==, "it stopped");
+    g_assert_cmpint(call.may_have_happened, ==, i == 0 ? said : 0);
+    g_assert_cmpint(seen.started, ==, 0);
+    fake_call_clear(&call);
+    fake_observed_clear(&seen);
+  }
+  fake_session_end(&session);
+}
+
+static void test_end_before_command(void) {
+  end_before(script_end_at_once, TRUE, 0);
+}
+
+static void test_end_of_deaf_guest(void) {
+  end_before(script_deaf_end, FALSE, 0);
+}
+
+static void test_end_of_unanswered_command(void) {
+  end_before(script_end_unread, FALSE, NOT_SAID);
+}
+
 static void script_end_in_command(int fd, void *data) {
   (void)data;
   if (fake_greet(fd)) {
@@ -284,9 +353,11 @@ static void test_end_in_command(void) {
   fake_session_start(&session, script_end_in_command, NULL);
   fake_observed_init(&seen);
   fake_call_init(&call);
+  call.may_have_happened = NOT_SAID;
   g_assert_cmpint(fake_execute(session.client, &call, argv, &seen, &result), ==, SANDHOST_LOST);
   g_assert_cmpstr(call.message, ==, "it stopped");
   g_assert_cmpstr(call.reports[SANDHOST_REPORT_LOST], ==, "it stopped");
+  g_assert_cmpint(call.may_have_happened, ==, NOT_SAID);
   g_assert_cmpstr(seen.out->str, ==, "last words");
   g_assert_cmpint(seen.started, ==, 1);
   fake_call_clear(&call);
@@ -399,6 +470,9 @@ int main(int argc, char **argv) {
   }
   g_test_add_func("/support/client/violation/beyond-window", test_window);
   g_test_add_func("/support/client/end-in-command", test_end_in_command);
+  g_test_add_func("/support/client/end-before-command", test_end_before_command);
+  g_test_add_func("/support/client/end-of-deaf-guest", test_end_of_deaf_guest);
+  g_test_add_func("/support/client/end-of-unanswered-command", test_end_of_unanswered_command);
   g_test_add_func("/support/client/silence", test_silence);
   g_test_add_func("/support/client/ping", test_ping);
   g_test_add_func("/support/client/lose", test_lose);

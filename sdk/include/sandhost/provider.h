@@ -502,8 +502,9 @@ struct sandhost_provider {
    * live on until the sandbox ends. A command's umask is 0022, whatever the host's is, and of the
    * host's descriptors it has none.
    * Cancel: ends the whole tree, returns SANDHOST_CANCELLED.
-   * Failure: result is not looked at; SANDHOST_LOST when the sandbox died under the command. Never
-   * retried by the host. */
+   * Failure: result is not looked at; SANDHOST_LOST when the sandbox died under the command, or
+   * before it. Only where it is certain that the command was never begun, fail_details says so, by
+   * may_have_happened 0. Never retried by the host. */
   int32_t (*execute)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                      const struct sandhost_execute *request,
                      const struct sandhost_observer *observer, struct sandhost_result *ret_result);

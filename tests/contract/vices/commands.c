@@ -213,6 +213,10 @@ static int32_t spoil_end(struct sandhost_call *call, const struct spoiled *spoil
   if (has_vice("lenient") && status == SANDHOST_INVALID) {
     return SANDHOST_OK;
   }
+  if (has_vice("disowning") && status == SANDHOST_LOST && spoiled->out == 0) {
+    const struct sandhost_failure details = {.size = sizeof details, .service_code = {"", 0}};
+    vice_host->fail_details(call, &details);
+  }
   if (has_vice("mistaking") && status == SANDHOST_LOST && spoiled->out == 0) {
     return SANDHOST_CANCELLED;
   }
