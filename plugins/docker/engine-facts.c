@@ -139,7 +139,7 @@ static void read_info(struct engine_known *known, json_object *info) {
 /* One of the two questions. */
 static int32_t ask(Engine *engine, struct sandhost_call *call, const char *version,
                    const char *path, struct engine_reply *ret_reply) {
-  const struct engine_request request = {.method = "GET", .path = path};
+  const struct engine_request request = {.method = "GET", .path = path, .no_effect = TRUE};
   struct engine_reply reply;
   int32_t status = engine_send_version(engine, call, version, &request, &reply);
   if (status != SANDHOST_OK) {
@@ -147,7 +147,7 @@ static int32_t ask(Engine *engine, struct sandhost_call *call, const char *versi
   }
   if (reply.status != 200) {
     g_autofree char *what = g_strdup_printf("%s does not say what it is", engine->name);
-    status = engine_refused(engine, call, &reply, what);
+    status = engine_refused_by(engine, call, &reply, what, TRUE);
   } else if (!json_object_is_type(reply.json, json_type_object)) {
     status = fail_call(engine->host, call, SANDHOST_PROTOCOL,
                        "%s answers what no Docker engine would: is it one?", engine->name);

@@ -89,6 +89,10 @@ struct Engine {
 int32_t engine_send_version(Engine *engine, struct sandhost_call *call, const char *version,
                             const struct engine_request *request, struct engine_reply *ret_reply);
 
+/* engine_refused, of a request that counts as in engine_request. */
+int32_t engine_refused_by(Engine *engine, struct sandhost_call *call,
+                          const struct engine_reply *reply, const char *what, gboolean no_effect);
+
 /* ---- engine-json.c ---- */
 
 /* NULL: it is not one whole JSON text. Owned. */

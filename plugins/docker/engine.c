@@ -146,7 +146,8 @@ static void wire_request_init(struct wire_request *wire, const Engine *engine, c
                                      .upload = request->upload,
                                      .sink = request->sink,
                                      .max_body = request->max_body,
-                                     .silence = request->silence ? request->silence : SILENCE};
+                                     .silence = request->silence ? request->silence : SILENCE,
+                                     .no_effect = request->no_effect};
   if (request->json) {
     wire->http.body = json_object_to_json_string_length(request->json, JSON_C_TO_STRING_PLAIN,
                                                         &wire->http.body_length);
@@ -226,7 +227,7 @@ int32_t engine_ask(Engine *engine, struct sandhost_call *call, const struct engi
     return status;
   }
   if (!is_good(reply.status, accept)) {
-    status = engine_refused(engine, call, &reply, what);
+    status = engine_refused_by(engine, call, &reply, what, request->no_effect);
   }
   if (status == SANDHOST_OK && ret_reply) {
     *ret_reply = reply;
@@ -288,15 +289,15 @@ static int32_t status_of(long status) {
   }
 }
 
-int32_t engine_refused(Engine *engine, struct sandhost_call *call, const struct engine_reply *reply,
-                       const char *what) {
+int32_t engine_refused_by(Engine *engine, struct sandhost_call *call,
+                          const struct engine_reply *reply, const char *what, gboolean no_effect) {
   const char *message = engine_text(reply->json, "message");
   if (!message && !reply->json) {
     message = reply->body; /* a proxy's or a very old engine's plain text */
   }
   g_autofree char *clean = engine_clean(message ? message : "", message ? strlen(message) : 0);
   /* A gateway that gave up does not know what the engine behind it still did. */
-  gboolean may_have_happened = reply->status == 502 || reply->status == 504;
+  gboolean may_have_happened = !no_effect && (reply->status == 502 || reply->status == 504);
   if (reply->retry_after > 0 || may_have_happened) {
     const struct sandhost_failure details = {.size = sizeof details,
                                              .service_code = {.data = ""},
@@ -309,4 +310,9 @@ int32_t engine_refused(Engine *engine, struct sandhost_call *call, const struct 
   }
   return fail_call(engine->host, call, status_of(reply->status),
                    "%s: HTTP status %ld without a reason", what, reply->status);
+}
+
+int32_t engine_refused(Engine *engine, struct sandhost_call *call, const struct engine_reply *reply,
+                       const char *what) {
+  return engine_refused_by(engine, call, reply, what, FALSE);
 }

@@ -74,6 +74,8 @@ struct engine_request {
   size_t max_body;                      /* of a collected one; 0: 1 MiB */
   int64_t
       silence; /* ns without a byte before the engine counts as mute; 0: 30 s, -1: only the deadline */
+  gboolean
+      no_effect; /* what it does is no effect of the call, such as what comes before a container is made: a failure never says may_have_happened */
 };
 
 /* An answer. */

@@ -124,7 +124,8 @@ static int32_t look_at_image(Engine *engine, const struct sandhost_host *host,
   }
   g_autofree char *joined = g_strjoinv("/", parts);
   g_autofree char *path = g_strdup_printf("/images/%s/json", joined);
-  struct engine_request request = {.method = "GET", .path = path, .max_body = MAX_INSPECTION};
+  struct engine_request request = {
+      .method = "GET", .path = path, .max_body = MAX_INSPECTION, .no_effect = TRUE};
   struct engine_reply reply = {0};
   g_autofree char *what = g_strdup_printf("cannot look at the image %s", name);
   int32_t status = engine_ask(engine, call, &request, 404, what, &reply);

@@ -278,7 +278,8 @@ static int32_t send_pull(struct pull *pull, const char *auth) {
                                    .path = path,
                                    .registry_auth = auth,
                                    .sink = &sink,
-                                   .silence = PULL_SILENCE};
+                                   .silence = PULL_SILENCE,
+                                   .no_effect = TRUE /* an image is no sandbox */};
   struct engine_reply reply = {0};
   int32_t status = engine_send(pull->engine, pull->call, &request, &reply);
   if (pull->status != SANDHOST_OK) {

@@ -52,6 +52,11 @@ static gboolean was_sent(const struct http_exchange *exchange) {
   return exchange->connected && sent > 0;
 }
 
+/* Whether it may have had an effect, if it was sent. */
+static gboolean counts(const struct http_exchange *exchange, gboolean sent) {
+  return sent && !exchange->request->no_effect;
+}
+
 /* curl's words, or those of its code; text from elsewhere may be in them. Owned. */
 static char *words_of(const struct http_exchange *exchange, CURLcode code) {
   const char *words = exchange->complaint[0] ? exchange->complaint : curl_easy_strerror(code);
@@ -103,7 +108,7 @@ static gboolean is_tls_trouble(const struct http_exchange *exchange, CURLcode co
 }
 
 static int32_t fail_broken(struct http_exchange *exchange) {
-  gboolean sent = was_sent(exchange);
+  gboolean sent = counts(exchange, was_sent(exchange));
   if (!exchange->answered && exchange->client->connect) {
     return http_fail_unreachable(exchange->client, exchange->call, sent, exchange->peer, HTTP_CUT,
                                  0, "the connection ended");
@@ -123,14 +128,14 @@ static int32_t fail_broken(struct http_exchange *exchange) {
 }
 
 static int32_t fail_protocol(struct http_exchange *exchange, const char *what) {
-  return http_fail(exchange->client, exchange->call, TRUE, SANDHOST_PROTOCOL, "%s %s",
-                   exchange->peer, what);
+  return http_fail(exchange->client, exchange->call, counts(exchange, TRUE), SANDHOST_PROTOCOL,
+                   "%s %s", exchange->peer, what);
 }
 
 /* An answer of which curl can make nothing. */
 static int32_t fail_weird(struct http_exchange *exchange, CURLcode code) {
   g_autofree char *words = words_of(exchange, code);
-  return http_fail(exchange->client, exchange->call, TRUE, SANDHOST_PROTOCOL,
+  return http_fail(exchange->client, exchange->call, counts(exchange, TRUE), SANDHOST_PROTOCOL,
                    "%s sent what is no HTTP answer (%s)", exchange->peer, words);
 }
 
@@ -175,14 +180,14 @@ static int32_t fail_for_code(struct http_exchange *exchange, CURLcode code) {
                               : http_fail(client, exchange->call, FALSE, SANDHOST_NO_MEMORY,
                                           "no memory for a request");
   default:
-    return http_fail(client, exchange->call, was_sent(exchange), SANDHOST_UNAVAILABLE,
-                     "a request to %s failed: %s", exchange->peer, words);
+    return http_fail(client, exchange->call, counts(exchange, was_sent(exchange)),
+                     SANDHOST_UNAVAILABLE, "a request to %s failed: %s", exchange->peer, words);
   }
 }
 
 int32_t http_exchange_fail(struct http_exchange *exchange, int32_t ended, CURLcode code) {
   HttpClient *client = exchange->client;
-  gboolean sent = was_sent(exchange);
+  gboolean sent = counts(exchange, was_sent(exchange));
   switch (ended) {
   case SANDHOST_OK:
     return fail_for_code(exchange, code);

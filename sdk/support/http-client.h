@@ -66,6 +66,8 @@ struct http_request {
       *sink;       /* gets the body of a 2xx answer as it comes; else it is collected */
   size_t max_body; /* a longer collected body is SANDHOST_PROTOCOL; 0: 1 MiB */
   int64_t silence; /* in place of the client's, where above 0; -1: none */
+  gboolean
+      no_effect; /* what it does is no effect of the call: a failure never says may_have_happened */
 };
 
 struct http_reply {

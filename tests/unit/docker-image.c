@@ -54,6 +54,7 @@ static void check_failure(struct canned *answers, const char *name, gboolean may
   g_string_replace(expected, "{engine}", engine_name(got.fake.engine), 0);
   g_assert_cmpstr(got.call.call.message, ==, expected->str);
   g_assert_cmpint(got.status, ==, status);
+  g_assert_cmpint(got.call.call.may_have_happened, ==, 0); /* no sandbox is made yet */
   got_clear(&got);
 }
 
@@ -326,6 +327,7 @@ static void test_cut_stream(void) {
   get(&got, answers, "x:1", TRUE);
   g_assert_cmpint(got.status, ==, SANDHOST_UNAVAILABLE);
   g_assert_nonnull(got.call.call.message);
+  g_assert_cmpint(got.call.call.may_have_happened, ==, 0);
   got_clear(&got);
 }
 
