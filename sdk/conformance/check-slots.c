@@ -111,18 +111,21 @@ static void check_signal(Subject *subject, Verdict *verdict) {
 
 /* ---- attach ------------------------------------------------------------------------------------------------------- */
 
-static gint32 attach(Subject *subject, const char *ref, Box *ret_box) {
+static gint32 attach(Subject *subject, const char *ref, Box *ret_box, Verdict *verdict) {
   struct sandhost_call call;
   call_init(&call, 60);
   *ret_box = (Box){.subject = subject};
   gint32 status = subject->table->attach(&call, subject->instance, as_text(ref), &ret_box->handle);
+  if (status == SANDHOST_OK && call.ref && strcmp(call.ref, ref) != 0) {
+    wrong(verdict, "attach to '%s' reported another SANDHOST_REPORT_REF, '%s'", ref, call.ref);
+  }
   call_clear(&call);
   return status;
 }
 
 static void want_no_attach(Subject *subject, const char *ref, const char *what, Verdict *verdict) {
   Box box;
-  gint32 status = attach(subject, ref, &box);
+  gint32 status = attach(subject, ref, &box, verdict);
   if (status != SANDHOST_NOT_FOUND) {
     wrong(verdict, "attach to %s returned %s instead of NOT_FOUND", what, status_name(status));
   }
@@ -143,7 +146,7 @@ static void check_attach(Subject *subject, Verdict *verdict) {
   }
   want_run(&box, "echo mine > file", 0, "", verdict);
   g_autofree char *ref = g_strdup(box.ref ? box.ref : "");
-  gint32 status = attach(subject, ref, &other);
+  gint32 status = attach(subject, ref, &other, verdict);
   if (status != SANDHOST_OK) {
     wrong(verdict, "attach to a living sandbox returned %s", status_name(status));
   } else {

@@ -94,6 +94,7 @@ blank|snapshot: files|* stderr: cat: a/link: No such file or directory*|
 stranger|attach: by its name|'cat file; echo theirs >> file' printed '' instead of 'mine\n'|
 lingering|attach: by its name|execute of a sandbox that is gone returned CANCELLED instead of LOST: *|
 learned|attach: by its name|attach to a sandbox that is gone returned LOST instead of NOT_FOUND|
+renaming|attach: by its name|attach to 'sandbox_*' reported another SANDHOST_REPORT_REF, 'another'|
 one-more|changes: bounds|with max_entries 5 *: OK, 6 entries, 6 of them hashed, instead of LIMIT, 5 and 5|
 ample|changes: bounds|with * max_hash_bytes 2999999: OK, 6 entries, 6 of them hashed, instead of OK, 6 and 5|
 overlooking|create: not kept|create with an image, which is not declared, returned OK instead of UNSUPPORTED: *|

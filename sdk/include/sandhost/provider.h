@@ -589,6 +589,7 @@ struct sandhost_provider {
                      const struct sandhost_entry_sink *sink);
 
   /* attach: adopts a living sandbox by its ref. SANDHOST_NOT_FOUND when it is gone.
+   * SANDHOST_REPORT_REF need not be reported, since the host has the ref; where it is, it is the same.
    * Default: SANDHOST_UNSUPPORTED. */
   int32_t (*attach)(struct sandhost_call *call, struct sandhost_instance *instance,
                     struct sandhost_text ref, struct sandhost_sandbox **ret_sandbox);

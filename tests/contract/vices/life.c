@@ -245,6 +245,9 @@ static int32_t life_attach(struct sandhost_call *call, struct sandhost_instance 
     *ret_sandbox = found;
   }
   pthread_mutex_unlock(&vice_lock);
+  if (has_vice("renaming")) {
+    vice_host->report(call, SANDHOST_REPORT_REF, (struct sandhost_text){"another", 7});
+  }
   if (found) {
     return has_vice("stranger") ? attach_new(call, found, ret_sandbox) : SANDHOST_OK;
   }
