@@ -2,7 +2,9 @@
 /* last-words.c: what is said here is said in a signal handler or an exit handler, so it is put together of pieces. */
 #include "cli/last-words.h"
 
+#include <errno.h>
 #include <glib.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,38 +81,58 @@ void last_words_begin(void) {
 
 /* ---- Loading -------------------------------------------------------------------------------------------------- */
 
-/* dlopen and the entry run in the thread that asks, with the loader's locks: nothing but the end gets out of there. */
+/* dlopen and the entry run in the thread that asks, with the loader's locks: nothing but the end gets out of there. A
+ * thread that is there before sees to it, since a plugin may block any signal; it calls nothing that needs the loader. */
 static struct {
-  const char *name;
-  timer_t timer;
+  pthread_mutex_t lock; /* guards over */
+  pthread_cond_t change;
+  gboolean over;
   gboolean runs;
-  struct sigaction before;
-} load;
+  const char *name; /* constant while it runs */
+  pthread_t watch;
+} load = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
-static void on_late_load(int number) {
-  (void)number;
-  put("sandhost: the provider ");
-  put(load.name);
-  put(" does not come back in loading\n");
-  _exit(EXIT_SANDHOST);
+static void *watch_load(void *unused) {
+  const gint64 until = clock_deadline(LAST_WORDS_LOAD_PATIENCE);
+  const struct timespec end = {.tv_sec = (time_t)(until / CLOCK_SECOND),
+                               .tv_nsec = (long)(until % CLOCK_SECOND)};
+  int code = 0;
+  (void)unused;
+  pthread_mutex_lock(&load.lock);
+  while (!load.over && code != ETIMEDOUT) {
+    code = pthread_cond_clockwait(&load.change, &load.lock, CLOCK_MONOTONIC, &end);
+  }
+  if (!load.over) {
+    put("sandhost: the provider ");
+    put(load.name);
+    put(" does not come back in loading\n");
+    _exit(EXIT_SANDHOST);
+  }
+  pthread_mutex_unlock(&load.lock);
+  return NULL;
 }
 
 static void load_begun(const char *name) {
-  const struct sigaction action = {.sa_handler = on_late_load};
-  const struct itimerspec patience = {.it_value.tv_sec = LAST_WORDS_LOAD_PATIENCE / CLOCK_SECOND};
-  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+  sigset_t all;
+  sigset_t before;
   load.name = name;
-  load.runs = g_atomic_int_get(&listens) && timer_create(CLOCK_MONOTONIC, &event, &load.timer) == 0;
-  if (load.runs) {
-    sigaction(SIGALRM, &action, &load.before);
-    timer_settime(load.timer, 0, &patience, NULL);
+  load.over = FALSE;
+  if (!g_atomic_int_get(&listens)) {
+    return;
   }
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the other threads' */
+  load.runs = pthread_create(&load.watch, NULL, watch_load, NULL) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void load_done(void) {
   if (load.runs) {
-    timer_delete(load.timer);
-    sigaction(SIGALRM, &load.before, NULL);
+    pthread_mutex_lock(&load.lock);
+    load.over = TRUE;
+    pthread_cond_signal(&load.change);
+    pthread_mutex_unlock(&load.lock);
+    pthread_join(load.watch, NULL);
     load.runs = FALSE;
   }
 }

@@ -94,10 +94,19 @@ for where in constructor entry start open; do
   STUCK_IN=$where SPIN_WHERE=$where "$sandhost" $words --record "spin-$where.db" -t 1 -q -- true >"spin-$where" 2>&1 </dev/null &
   spinning[$where]=$!
 done
+STUCK_DEAF=1 STUCK_IN=constructor "$sandhost" exec --config stuck.json --record spin-deaf.db -q -- true >spin-deaf 2>&1 </dev/null &
+spinning[deaf]=$!
 STUCK_IN=entry "$sandhost" session --config stuck.json --record spin-session.db >spin-session 2>&1 </dev/null &
 spinning[session]=$!
 stuck() { # WHERE STDERR: nothing had begun
   code=0
+  if [ "$1" = deaf ]; then # 20 seconds have passed by now; a host that does not see to it would never end
+    for _ in $(seq 600); do
+      kill -0 "${spinning[deaf]}" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -KILL "${spinning[deaf]}" 2>/dev/null || true
+  fi
   wait "${spinning[$1]}" || code=$?
   out='' err=$(<"spin-$1")
   want_exit 125
@@ -265,7 +274,7 @@ whole
 run "$sandhost" runs
 want_exit 0
 
-for where in constructor entry session; do
+for where in constructor deaf entry session; do
   stuck $where 'sandhost: the provider stuck does not come back in loading'
 done
 stuck start 'sandhost: stuck: start did not come back in time'
