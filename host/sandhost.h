@@ -236,7 +236,8 @@ struct sandhost_hooks {
   const char *agent_name;
 
   /* One line: a sandbox of the run did not end and may live on, which can cost money: which one, why, and what finds it.
-   * It is in the record too. Where its end takes long, progress says so.
+   * It is in the record too. Where its end takes long, progress says so. Or, once for a run: a command was given more time
+   * than the configuration's tool_call_timeout, and gets that.
    * Threads: from any; also while sandhost_run_end runs. */
   void (*warning)(void *user, const char *line);
 };

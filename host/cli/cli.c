@@ -230,10 +230,9 @@ gboolean cli_put_stdout(void *user, const void *data, gsize length) {
 }
 
 void cli_tell_shortened(gint64 timeout, gint64 most) {
-  if (timeout > most) {
-    cli_complain("the timeout of %" G_GINT64_FORMAT " seconds is more than the configuration's "
-                 "tool_call_timeout; the command may take %" G_GINT64_FORMAT,
-                 timeout, most);
+  g_autofree char *line = execute_shortened(timeout, most);
+  if (line) {
+    cli_complain("%s", line);
   }
 }
 

@@ -163,7 +163,6 @@ static int exec_in(ExecRun *exec, const ExecOptions *options, const char *comman
       .last = TRUE,
   };
   ExecuteOutcome outcome;
-  cli_tell_shortened(timeout, run->harness->config->tool_call_timeout);
   execute_run(run->run, &call, &outcome);
   progress_end(&run->progress);
   return finish(exec, options, &outcome, notice);

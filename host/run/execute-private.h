@@ -88,6 +88,8 @@ void budget_ended(Call *call);
 
 /* execute-tell.c */
 gboolean call_is_cancel(const GError *error);
+/* Once for a run: the next command would be told the same. */
+void call_tell_shortened(const Call *call);
 void call_tell_error(const Call *call, const GError *error, ExecuteOutcome *ret_outcome);
 void call_tell_result(const Call *call, ExecuteOutcome *ret_outcome);
 

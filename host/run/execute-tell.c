@@ -10,6 +10,24 @@ gboolean call_is_cancel(const GError *error) {
   return provider_error_is(error, SANDHOST_CANCELLED);
 }
 
+char *execute_shortened(gint64 timeout, gint64 most) {
+  return timeout > most
+             ? g_strdup_printf("the timeout of %" G_GINT64_FORMAT
+                               " seconds is more than the configuration's tool_call_timeout; the "
+                               "command may take %" G_GINT64_FORMAT,
+                               timeout, most)
+             : NULL;
+}
+
+void call_tell_shortened(const Call *call) {
+  Run *run = call->run;
+  g_autofree char *line =
+      execute_shortened(call->request->timeout, run->harness->config->tool_call_timeout);
+  if (line && run->hooks.warn && g_atomic_int_compare_and_exchange(&run->shortened, 0, 1)) {
+    run->hooks.warn(run->hooks.user, line);
+  }
+}
+
 static ExecuteEnd end_of_error(const Call *call, const GError *error) {
   if (call->stopped || call_is_cancel(error) || cancel_raised(call->run->hooks.cancel)) {
     return EXECUTE_CANCELLED;
@@ -67,6 +85,9 @@ void call_tell_error(const Call *call, const GError *error, ExecuteOutcome *ret_
     json_add_text(ret_outcome->observation, "error_type", "cancelled");
     return;
   }
+  if (call->not_started) {
+    json_add_text(ret_outcome->observation, "error_type", "not_started");
+  }
   g_autofree char *exhausted = run_exhausted(call->run);
   if (g_strcmp0(exhausted, error->message) == 0) {
     json_add_text(ret_outcome->observation, "termination_reason", "budget_exhausted");
@@ -85,9 +106,6 @@ void call_tell_result(const Call *call, ExecuteOutcome *ret_outcome) {
       .lost = call->lost ? session_lost_reason(call->session) : NULL,
       .timed_out = call->timed_out,
       .report = call->report,
-  if (call->not_started) {
-    json_add_text(ret_outcome->observation, "error_type", "not_started");
-  }
   };
   ret_outcome->end = call->lost        ? EXECUTE_LOST
                      : call->timed_out ? EXECUTE_TIMED_OUT

@@ -453,6 +453,7 @@ void execute_run(Run *run, const ExecuteCall *request, ExecuteOutcome *ret_outco
     call_clear(&call);
     return;
   }
+  call_tell_shortened(&call);
   call_record_started(run, call.id, call.args, request->tag, request->tool_call_id != NULL);
   gboolean ran = !budget_refuse_exhausted(run, &error) && authorize_and_join(&call, &error) &&
                  copy_in(&call, &error) && run_command(&call, &error);

@@ -54,6 +54,9 @@ typedef struct {
 
 void execute_outcome_clear(ExecuteOutcome *outcome);
 
+/* What a person is told of a timeout above most, the configuration's tool_call_timeout; NULL: nothing is cut. Owned. */
+char *execute_shortened(gint64 timeout, gint64 most);
+
 /* {run_id, trace_id, status, data, message, workspace_sync}, and where they apply governance_error_code, error_type,
  * record_error. Returns owned; shares parts of outcome. */
 JsonObject *execute_outcome_json(const Run *run, const ExecuteOutcome *outcome);

@@ -37,6 +37,7 @@ struct Run {
   gboolean pauses;             /* an ask that nobody answers waits */
   JsonObject *check;           /* {approver_check}: who is asked about an approver; NULL: nobody */
   gint interrupted;            /* atomic: as run_is_interrupted */
+  gint shortened;              /* atomic: that a command gets less time than asked for was told */
   char *manifest_digest;       /* what approvals are bound to */
   JsonObject *decided;         /* approvals of earlier segments; never changed; NULL: none */
   pthread_mutex_t pausing;     /* guards what follows */

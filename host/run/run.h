@@ -19,7 +19,8 @@ typedef struct {
                   const char *command);
   /* One line about something that takes long (an image being pulled). May be NULL. */
   void (*progress)(void *user, const char *line);
-  /* One line: the end of a sandbox takes long; a sandbox did not end, and may live on. May be NULL. Any thread. */
+  /* One line: the end of a sandbox takes long; a sandbox did not end, and may live on, or a command gets less time than it
+   * was given (once for a run). May be NULL. Any thread. */
   void (*slow)(void *user, const char *line);
   void (*warn)(void *user, const char *line);
   void *user;

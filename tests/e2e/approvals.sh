@@ -210,6 +210,8 @@ want_exit 0
 want_err "sandhost: the timeout of 5 seconds is more than the configuration's tool_call_timeout; the command may take 2"
 run "$sandhost" exec --config short.json --yes -q -t 2 -- true
 want_err ''
+run "$sandhost" exec --config short.json --yes --json -t 5 -- true
+want_json "[\"the timeout of 5 seconds is more than the configuration's tool_call_timeout; the command may take 2\"]" warnings
 
 # Edited: the edited call, and only it.
 begin 'echo three > three.txt'

@@ -63,3 +63,27 @@ want_json 'the request is longer than 16 MiB' message
 out=$(tail -n 1 answers)
 want_json 'next
 ' data stdout
+
+# A timeout beyond the configuration's is cut, and that is told once: to whoever reads the lines, and on stderr.
+printf '{"tool_call_timeout": 2, "governance_config": {"sandbox_config": "bubblewrap"}}' >short.json
+cut="the timeout of 50 seconds is more than the configuration's tool_call_timeout; the command may take 2"
+run_with '{"id": 1, "command": "sleep 60", "timeout": 50}
+{"id": 2, "command": "true", "timeout": 2}' "$sandhost" session --config short.json
+want_exit 0
+want_err "sandhost: $cut"
+python3 - "$out" "$cut" <<'PY' || fail "the notice of the timeout"
+import json, sys
+lines = [json.loads(line) for line in sys.argv[1].splitlines()]
+notices = [line for line in lines if "id" not in line]
+assert notices == [{"run_id": lines[0]["run_id"], "notice": sys.argv[2]}], notices
+by = {line["id"]: line for line in lines if "id" in line}
+assert by[1]["message"] == "Command timed out after 2s", by[1]
+PY
+run_with '{"id": 1, "command": "true", "timeout": 50}
+{"id": 2, "command": "true", "timeout": 60}
+' "$sandhost" session --config short.json
+[ "$(grep -c notice <<<"$out")" -eq 1 ] || fail "not told once"
+[ "$(wc -l <<<"$err")" -eq 1 ] || fail "not told once on stderr"
+run_with $'true\ntrue\n' "$sandhost" shell --config short.json --timeout 50
+want_exit 0
+[ "$(grep -cxF "sandhost: $cut" <<<"$err")" -eq 1 ] || fail "a shell does not tell it once: $err"

@@ -39,6 +39,11 @@ static void run_once(const char *record, size_t hooks_size, GString *seen) {
   g_assert_cmpstr(error, ==, NULL);
   sandhost_free(result);
   g_assert_cmpstr(seen->str, ==, "");
+  for (int i = 0; i < 2; i++) { /* more than tool_call_timeout */
+    sandhost_execute(run, "true", 500, &result, &error);
+    g_assert_cmpstr(error, ==, NULL);
+    sandhost_free(result);
+  }
   g_assert_cmpint(sandhost_run_end(run, NULL, NULL, NULL), ==, SANDHOST_STATUS_OK);
   sandhost_close(host);
 }
@@ -50,6 +55,8 @@ static void test_warning(void) {
   g_autoptr(GString) nothing = g_string_new(NULL);
   run_once(record, sizeof(struct sandhost_hooks), seen);
   g_assert_cmpstr(seen->str, ==,
+                  "[the timeout of 500 seconds is more than the configuration's tool_call_timeout; "
+                  "the command may take 180]"
                   "[the stays sandbox good-1 may live on: the engine is away; sandhost cleanup "
                   "cannot find what this provider leaves]");
   run_once(record, offsetof(struct sandhost_hooks, warning), nothing);
