@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "record/record-remove.h"
+#include "record/record-weight.h"
 
 #define PATIENCE (30 * CLOCK_SECOND)
 /* Pages given back in one transaction; each is written to the log first, so fewer where the disk has little room. */
@@ -83,16 +84,6 @@ static void tell_full(const Record *record, GError **error) {
 
 /* ---- One run -------------------------------------------------------------------------------------- */
 
-/* Within the one transaction of a dry run. */
-static int remove_for_show(Record *record, gint64 number, gboolean *ret_gone) {
-  int code = record_remove_run(record, number, ret_gone);
-  gboolean more = *ret_gone;
-  while (code == SQLITE_OK && more) {
-    code = record_sweep(record, &more);
-  }
-  return code;
-}
-
 /* What removed runs left, also those that an earlier process removed: a transaction for each piece, so that whoever
  * else writes gets its turn. */
 static int sweep(Record *record) {
@@ -108,10 +99,7 @@ static int sweep(Record *record) {
   return code;
 }
 
-static int remove_one(Record *record, gint64 number, gboolean dry, gboolean *ret_gone) {
-  if (dry) {
-    return remove_for_show(record, number, ret_gone);
-  }
+static int remove_one(Record *record, gint64 number, gboolean *ret_gone) {
   int code = record_run_statement(record, STATEMENT_BEGIN);
   if (code == SQLITE_OK) {
     code = record_settle(record, record_remove_run(record, number, ret_gone));
@@ -148,10 +136,29 @@ static int remove_all(Record *record, const PruneRequest *request, const GPtrArr
     if (!may_go(request, candidate, *used)) {
       continue;
     }
-    code = remove_one(record, candidate->number, request->dry_run, &gone);
+    code = remove_one(record, candidate->number, &gone);
     if (code == SQLITE_OK && gone) {
       tell_run(candidate, runs);
       code = read_used(record, used);
+    }
+  }
+  return code;
+}
+
+/* What would go, in the order in which it would, with the bytes that each would free. */
+static int weigh_all(Record *record, const PruneRequest *request, const GPtrArray *candidates,
+                     JsonObject *runs, gint64 *used) {
+  int code = SQLITE_OK;
+  for (guint i = 0; code == SQLITE_OK && i < candidates->len; i++) {
+    const Candidate *candidate = g_ptr_array_index(candidates, i);
+    gint64 bytes = 0;
+    if (!may_go(request, candidate, *used)) {
+      continue;
+    }
+    code = record_weigh_run(record, candidate->number, &bytes);
+    if (code == SQLITE_OK) {
+      tell_run(candidate, runs);
+      *used = MAX(*used - bytes, 0);
     }
   }
   return code;
@@ -196,20 +203,38 @@ static int prune(Record *record, const PruneRequest *request, JsonObject *runs, 
                  gint64 *ret_after) {
   g_autoptr(GPtrArray) candidates = g_ptr_array_new_with_free_func((GDestroyNotify)candidate_free);
   int code = read_used(record, ret_before);
-  if (code == SQLITE_OK && !request->dry_run) {
-    code = sweep(record);
-  }
+  code = code == SQLITE_OK ? sweep(record) : code;
   code = code == SQLITE_OK ? read_used(record, ret_after) : code;
-  if (code == SQLITE_OK && request->dry_run) {
-    code = record_run_statement(record, STATEMENT_BEGIN);
-  }
   code = code == SQLITE_OK ? find_candidates(record, request->keep, candidates) : code;
   if (code == SQLITE_OK) {
     code = remove_all(record, request, candidates, runs, ret_after);
   }
-  if (request->dry_run && !sqlite3_get_autocommit(record->db)) {
+  return code;
+}
+
+/* Reads one state of the record, and keeps nobody from writing meanwhile. */
+static int foresee(Record *record, const PruneRequest *request, JsonObject *runs,
+                   gint64 *ret_before, gint64 *ret_after) {
+  g_autoptr(GPtrArray) candidates = g_ptr_array_new_with_free_func((GDestroyNotify)candidate_free);
+  int code = record_run_statement(record, STATEMENT_BEGIN_READ);
+  code = code == SQLITE_OK ? read_used(record, ret_before) : code;
+  *ret_after = *ret_before;
+  code = code == SQLITE_OK ? find_candidates(record, request->keep, candidates) : code;
+  if (code == SQLITE_OK) {
+    code = weigh_all(record, request, candidates, runs, ret_after);
+  }
+  if (!sqlite3_get_autocommit(record->db)) {
     record_run_statement(record, STATEMENT_ROLLBACK);
   }
+  return code;
+}
+
+static int prune_now(Record *record, const PruneRequest *request, JsonObject *runs,
+                     gint64 *ret_before, gint64 *ret_after) {
+  record_removal_begin(record);
+  make_room(record);
+  int code = prune(record, request, runs, ret_before, ret_after);
+  record_removal_end(record);
   return code;
 }
 
@@ -220,12 +245,8 @@ JsonObject *record_prune(Record *record, const PruneRequest *request, GError **e
   JsonObject *runs = json_object_new_array();
   json_add_take(result, "runs", runs);
   pthread_mutex_lock(&record->lock);
-  record_removal_begin(record);
-  if (!request->dry_run) {
-    make_room(record);
-  }
-  int code = prune(record, request, runs, &before, &after);
-  record_removal_end(record);
+  int code = request->dry_run ? foresee(record, request, runs, &before, &after)
+                              : prune_now(record, request, runs, &before, &after);
   if (is_full(code)) {
     tell_full(record, error);
   } else if (code != SQLITE_OK) {

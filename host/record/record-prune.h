@@ -12,7 +12,8 @@ typedef struct {
   gint64 older_than; /* nanoseconds since 1970; 0: not asked */
   gint64 max_bytes;  /* 0: not asked */
   gint64 keep;       /* 0: none */
-  gboolean dry_run;  /* nothing is changed */
+  gboolean
+      dry_run; /* nothing is changed, and nobody kept from writing; bytes_after is an estimate */
 } PruneRequest;
 
 /* {runs [{run_id, ended_at}], bytes_before, bytes_after, warning}: bytes of the file that are

@@ -133,8 +133,8 @@ returning|lost: killed from inside|execute of a sandbox that is gone returned CA
 unsettled|lost: killed from inside|a command that killed what stands above it: execute returned INTERNAL: *|
 restarting|lost: killed from inside|'cat to/kept' ended as 10 with 1 instead of exit 0; *|
 mistaking|lost: terminated under a command|the command's execute returned CANCELLED instead of LOST: *|
-unavailable|lost: terminated under streams|read_file returned UNAVAILABLE instead of LOST when its sandbox was terminated: *|
 disowning|lost: terminated under a command|execute said by may_have_happened 0 that a command that ran was never begun|
+unavailable|lost: terminated under streams|read_file returned UNAVAILABLE instead of LOST when its sandbox was terminated: *|
 reasonless|lost: terminated under streams|read_file returned LOST without a SANDHOST_REPORT_LOST|
 solitary|signal: group|'sort got' printed 'own\n' instead of 'child\nown\n'|
 coarse|signal: group|after SIGTERM: OK, ended 20, signal 9, exit code 137|

@@ -20,6 +20,7 @@ export SANDHOST_STATE_DIR=$PWD/look
 [ "$("$sandhost" show --output 1)" = one ]
 "$sandhost" record verify | grep -q '^1 runs whole, 0 damaged'
 "$sandhost" record prune --keep 0 2>/dev/null && exit 1
+"$sandhost" record prune --keep 0 --dry-run | grep -q "^would prune 1 runs: "
 "$sandhost" exec -q -- true 2>/dev/null && exit 1
 [ -z "$("$sandhost" doctor --no-try | grep 'can be written')" ]
 END

@@ -6,6 +6,8 @@
 #include "record/record-prune.h"
 #include "record/record-verify.h"
 
+#include <sqlite3.h>
+
 /* A run that takes some room. */
 static void write_run(Record *record, const char *run_id, const char *status) {
   g_autoptr(GError) error = NULL;
@@ -114,6 +116,51 @@ static void test_dry_run(Place *place, gconstpointer unused) {
   assert_left(record, "r1 r2");
 }
 
+/* Another process writes all the while, for longer than anybody would wait. */
+static void test_dry_run_beside_a_writer(Place *place, gconstpointer unused) {
+  (void)unused;
+  sqlite3 *writer = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  write_run(record, "r1", "completed");
+  write_run(record, "r2", "completed");
+  g_assert_cmpint(sqlite3_open(place->path, &writer), ==, SQLITE_OK);
+  g_assert_cmpint(sqlite3_exec(writer, "BEGIN IMMEDIATE", NULL, NULL, NULL), ==, SQLITE_OK);
+  assert_pruned(record, (PruneRequest){.keep = 1, .dry_run = TRUE}, "r1");
+  g_assert_cmpint(sqlite3_exec(writer, "COMMIT", NULL, NULL, NULL), ==, SQLITE_OK);
+  sqlite3_close(writer);
+  assert_left(record, "r1 r2");
+}
+
+/* Nothing is held when it has looked, and what it foretells is about what comes. */
+static void test_dry_run_foretells(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  for (int i = 0; i < 120; i++) {
+    g_autofree char *id = g_strdup_printf("r%03d", i);
+    if (i % 4 == 0) {
+      write_run(record, id, "completed");
+      continue;
+    }
+    begin_run(record, id);
+    for (int n = 0; n < 5; n++) {
+      append_text(record, id, "a", NULL, NULL);
+    }
+    end_run(record, id, "completed");
+  }
+  const PruneRequest look = {.keep = 40, .dry_run = TRUE};
+  const PruneRequest request = {.keep = 40};
+  g_autoptr(JsonObject) foretold = record_prune(record, &look, &error);
+  g_autoptr(JsonObject) done = record_prune(record, &request, &error);
+  g_assert_no_error(error);
+  gint64 before = json_get_int(foretold, "bytes_before", 0);
+  gint64 difference =
+      json_get_int(foretold, "bytes_after", 0) - json_get_int(done, "bytes_after", 0);
+  g_assert_cmpint(json_get_int(done, "bytes_before", 0), ==, before);
+  g_test_message("%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT, difference, before);
+  g_assert_cmpint(ABS(difference), <, before / 20);
+}
+
 static void test_file_shrinks(Place *place, gconstpointer unused) {
   (void)unused;
   struct stat before;
@@ -166,6 +213,8 @@ int main(int argc, char **argv) {
   ADD("older-than", test_older_than);
   ADD("max-bytes", test_max_bytes);
   ADD("dry-run", test_dry_run);
+  ADD("dry-run-beside-a-writer", test_dry_run_beside_a_writer);
+  ADD("dry-run-foretells", test_dry_run_foretells);
   ADD("file-shrinks", test_file_shrinks);
   ADD("beside-a-writer", test_beside_a_writer);
   ADD("gone-run", test_gone_run_is_not_there);
