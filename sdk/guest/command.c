@@ -436,11 +436,13 @@ int64_t command_next_deadline(void) {
   return next;
 }
 
-/* It ended in time, and its keeper does not come to tell: what it left behind is not to be killed. Believed once, since
- * a tracer could keep it from being waited for. */
+/* It ended in time, and its keeper has not come to tell: what it left behind is not to be killed. It is stopped first, so
+ * that it does not end between this look and the kill. Believed once, since a tracer could keep it from being waited for. */
 static int has_just_ended(struct command *command) {
   int believed = command->seen_ended;
-  command->seen_ended = command->pid > 1 && tree_is_zombie(command->pid);
+  pid_t guest = getpid();
+  pid_t parent = command->keeper ? command->keeper->pid : guest;
+  command->seen_ended = command->pid > 1 && tree_hold(command->pid, parent, guest) < 0;
   return command->seen_ended && !believed;
 }
 

@@ -32,7 +32,8 @@ enum belongs { UNKNOWN, INSIDE, OUTSIDE, BROKEN };
 
 struct process {
   struct tree_process facts;
-  int ended;  /* a zombie: no member, but a link on the way up */
+  int ended; /* a zombie: no member, but a link on the way up */
+  int stopped;
   int judged; /* it got its signal, or turned out to be no member */
   enum belongs belongs;
 };
@@ -86,7 +87,8 @@ static int read_stat(const char *name, struct process *ret_process) {
   *ret_process = (struct process){.facts = {.pid = (pid_t)strtol(name, NULL, 10),
                                             .parent = (pid_t)strtol(behind + 4, NULL, 10),
                                             .mark = read_field(behind + 2, MARK_FIELD)},
-                                  .ended = has_ended(behind + 2)};
+                                  .ended = has_ended(behind + 2),
+                                  .stopped = behind[2] == 'T' || behind[2] == 't'};
   return 0;
 }
 
@@ -259,9 +261,33 @@ static void rest(void) {
   nanosleep(&millisecond, NULL);
 }
 
-int tree_is_zombie(pid_t pid) {
+/* 0, or -1: it has ended, or its number is somebody else's by now. */
+static int find_child(pid_t pid, pid_t parent, pid_t other, struct process *ret_process) {
+  if (read_stat_of(pid, ret_process) < 0) {
+    ret_process->stopped = 1; /* as far as can be told without a /proc */
+    return kill(pid, 0) < 0 && errno == ESRCH ? -1 : 0;
+  }
+  pid_t now = ret_process->facts.parent;
+  return ret_process->ended || (now != parent && now != other) ? -1 : 0;
+}
+
+int tree_hold(pid_t pid, pid_t parent, pid_t other) {
   struct process process;
-  return read_stat_of(pid, &process) == 0 && process.ended;
+  int held = (int)syscall(SYS_pidfd_open, pid, 0);
+  int found = find_child(pid, parent, other, &process);
+  if (found == 0) {
+    send_signal(held, pid, SIGSTOP);
+    found = find_child(pid, parent, other, &process);
+  }
+  /* It is on its way: to its stop, or to an end that had begun. */
+  for (int i = 0; i < LOOKS && found == 0 && !process.stopped; i++) {
+    rest();
+    found = find_child(pid, parent, other, &process);
+  }
+  if (held >= 0) {
+    close(held);
+  }
+  return found;
 }
 
 int tree_kill(pid_t root, tree_judge judge) {
