@@ -196,32 +196,32 @@ want_json 0 totals executions sessions
 
 # A timeout beyond the configuration's is cut, and whoever gives it is told.
 cat >short.json <<JSON
-{"agent_config": {"tool_call_timeout": 2, "governance_config": {"sandbox_config": "bubblewrap",
+{"agent_config": {"tool_call_timeout": 100, "governance_config": {"sandbox_config": "bubblewrap",
   "policy": {"mode": "interactive", "rules": {"allow": [$files], $asks}}}}}
 JSON
 begin true short.json
 approve --arguments '{"command": "echo short", "timeout": 500}'
-want_err "sandhost: the timeout of 500 seconds is more than the configuration's tool_call_timeout; the command may take 2"
+want_err "sandhost: the timeout of 500 seconds is more than the configuration's tool_call_timeout; the command may take 100"
 run "$sandhost" resume -q "$id"
 want_exit 0
-want_in_err 'the command may take 2'
-run "$sandhost" exec --config short.json --yes -q -t 5 -- 'echo short'
+want_in_err 'the command may take 100'
+run "$sandhost" exec --config short.json --yes -q -t 150 -- 'echo short'
 want_exit 0
-want_err "sandhost: the timeout of 5 seconds is more than the configuration's tool_call_timeout; the command may take 2"
-run "$sandhost" exec --config short.json --yes -q -t 2 -- true
+want_err "sandhost: the timeout of 150 seconds is more than the configuration's tool_call_timeout; the command may take 100"
+run "$sandhost" exec --config short.json --yes -q -t 100 -- true
 want_err ''
 run "$sandhost" exec --config short.json --yes --json -t 5 -- true
 want_json "[\"the timeout of 5 seconds is more than the configuration's tool_call_timeout; the command may take 2\"]" warnings
 
 # Edited: the edited call, and only it.
 begin 'echo three > three.txt'
-approve --arguments '{"command": "echo edited > edited.txt", "timeout": 9}'
+approve --arguments '{"command": "echo edited > edited.txt", "timeout": 90}'
 run "$sandhost" resume --json "$id"
 want_exit 0
 want_file workspace/files/edited.txt edited
 [ ! -e workspace/files/three.txt ] || fail "the command ran as it was before it was edited"
 run "$sandhost" approvals --all --json "$id"
-want_json '{"command": "echo edited > edited.txt", "timeout": 9}' 0 edited_arguments
+want_json '{"command": "echo edited > edited.txt", "timeout": 90}' 0 edited_arguments
 [ "$(json 0 original_request_digest)" != "$(json 0 request_digest)" ] || fail "the digest is that of the original"
 
 # ---- In time and late
@@ -358,11 +358,8 @@ config free.json "\"allow\": [$files, {\"rule_id\": \"run\", \"capability\": \"p
 "$sandhost" exec --config free.json -- 'sleep 60' >/dev/null 2>elsewhere &
 host=$!
 at_exit+=("kill -KILL $host 2>/dev/null")
-for _ in $(seq 200); do
-  id=$(sql "SELECT run_id FROM runs WHERE status = 'running'")
-  [ -z "$id" ] || break
-  sleep 0.05
-done
+running="SELECT run_id FROM runs JOIN events ON run = number WHERE status = 'running' AND type = 'sandbox_exec_started'"
+wait_until "no run begins" 'id=$(sql "$running") && [ -n "$id" ]'
 run "$sandhost" resume "$id"
 want_exit 125
 want_err "sandhost: Run $id is running in another process (its heartbeat is current)"
@@ -374,11 +371,7 @@ wait $host && fail "the cancelled run ended well" || true
 # ---- A process that died with a command in flight: nobody repeats it
 "$sandhost" exec --config free.json -- 'sleep 60' >/dev/null 2>&1 &
 host=$!
-for _ in $(seq 200); do
-  id=$(sql "SELECT run_id FROM runs JOIN events ON run = number WHERE status = 'running' AND type = 'sandbox_exec_started'")
-  [ -z "$id" ] || break
-  sleep 0.05
-done
+wait_until "no run begins" 'id=$(sql "$running") && [ -n "$id" ]'
 kill -KILL $host
 wait $host 2>/dev/null || true
 run "$sandhost" resume --json "$id"

@@ -151,18 +151,14 @@ for signal in TERM INT HUP; do
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$sandhost" approve "$id" "$approval" --approver alice 2>/dev/null &
   host=$!
-  while [ ! -s ops/who.pids ]; do sleep 0.05; done
+  wait_until "the program is not asked" '[ -s ops/who.pids ]'
   kill -s $signal $host
   code=0
   wait $host || code=$?
   want_exit $((128 + $(kill -l $signal)))
   for pid in $(cat ops/who.pids); do
-    for _ in $(seq 200); do
-      state=$(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null || echo gone)
-      case $state in gone | Z) break ;; esac
-      sleep 0.05
-    done
-    case $state in gone | Z) ;; *) fail "process $pid of the check outlived approve ($signal)" ;; esac
+    wait_until "process $pid of the check outlived approve ($signal)" \
+      '[[ $(cut -d" " -f3 "/proc/$pid/stat" 2>/dev/null || echo gone) == [gZ]* ]]'
   done
 done
 run "$sandhost" approvals --json "$id"

@@ -234,16 +234,16 @@ processes() {
   fresh
   config '' '"pids_limit": 64'
   bring used_up.py
-  session 20 'python3 -B used_up.py processes' 'echo served' 'python3 -B used_up.py threads' 'echo served'
+  session 'python3 -B used_up.py processes' 'echo served' 'python3 -B used_up.py threads' 'echo served'
   answer 0 out $'True 11*'
   answer 1 out $'served*'
   answer 2 out $'True*'
   # Processes that fill the sandbox and stay: what finds no room says so, and is not told as done.
-  session 5 'for i in $(seq 80); do sleep 100 & done 2>/dev/null' 'sh -c "echo done; exit 7"' 'sh -c "echo done; exit 7"'
+  session 'for i in $(seq 80); do sleep 100 & done 2>/dev/null' 'sh -c "echo done; exit 7"' 'sh -c "echo done; exit 7"'
   answer 1 status error
   answer 2 status error
   # A bomb that only ends with its limit.
-  session 3 'b() { b | b & }; b 2>/dev/null; sleep 60' 'true' 'echo served'
+  session 'limit 3: b() { b | b & }; b 2>/dev/null; sleep 60' 'true' 'echo served'
   answer 0 status error
   answer 2 out $'served*'
   said "processes: bounded"
@@ -252,7 +252,7 @@ processes() {
 full_disks() {
   fresh
   config '' '"workdir_size": "16m", "tmp_size": "8m"'
-  session 30 'for dir in . /tmp /dev/shm; do head -c 64m /dev/zero >$dir/full 2>/dev/null; stat -c "$? %s" $dir/full; done' \
+  session 'for dir in . /tmp /dev/shm; do head -c 64m /dev/zero >$dir/full 2>/dev/null; stat -c "$? %s" $dir/full; done' \
     'echo served; rm -f full; echo written >after.txt' 'truncate -s 8E sparse; stat -c "%s" sparse; rm sparse' 'cat after.txt'
   answer 0 out $'1 16777216\n1 8388608\n1 8388608*'
   answer 1 out $'served*'
@@ -362,7 +362,7 @@ remove_everything() {
   echo keep >files/kept.txt
   [ ${#as[@]} -eq 0 ] || chown 12345:12345 files/kept.txt
   # Only with what the attempts above have shown, that /usr is read-only.
-  session 60 'touch /usr/bin/env 2>/dev/null && exit 3; chmod -R a+w /etc /var /dev 2>/dev/null
+  session 'touch /usr/bin/env 2>/dev/null && exit 3; chmod -R a+w /etc /var /dev 2>/dev/null
     rm -rf --no-preserve-root /etc /var /dev /tmp /workspace /proc /bin /sbin /lib* /usr/bin /usr/sbin 2>/dev/null; echo tried' \
     'ls /usr/bin/env /etc/passwd; ls /workspace'
   answer 0 out $'tried*'

@@ -220,10 +220,7 @@ host=$!
 exec 9>lines
 for n in 1 2 3; do # each after the one before
   echo "{\"id\": $n, \"command\": \"echo $n\"}" >&9
-  for _ in $(seq 600); do
-    [ "$(wc -l <said)" -lt $n ] || break
-    sleep 0.05
-  done
+  wait_until "no answer $n" '[ "$(wc -l <said)" -ge $n ]'
 done
 code=0
 wait $host || code=$? # its stdin is still open
@@ -363,10 +360,7 @@ for n in $(seq 10); do wait "${pids[n]}"; done
 config time.json "\"application_id\": \"time\", \"application\": [$(limit sandbox_seconds 1)]"
 "$sandhost" exec --config time.json -- 'sleep 60' >/dev/null 2>&1 &
 host=$!
-for _ in $(seq 600); do
-  [ "$(sql "SELECT count(*) FROM budget_holds")" != 1 ] || break
-  sleep 0.05
-done
+wait_until "nothing is held" '[ "$(sql "SELECT count(*) FROM budget_holds")" = 1 ]'
 run "$sandhost" exec --config time.json --json -- true
 waiting # the other one holds all that is left
 want_json sandbox_seconds budget_request meter

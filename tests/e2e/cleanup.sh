@@ -15,13 +15,8 @@ start_hanging() {
   rm -f "$work/before" && ls "$SWEEPER_FOLDER" >"$work/before"
   "$sandhost" exec "${sweeper[@]}" -q -- hang >/dev/null 2>&1 </dev/null &
   started=$!
-  local tries
-  for ((tries = 0; tries < 500; tries++)); do
-    ref=$(ls "$SWEEPER_FOLDER" | grep -vxFf "$work/before" || true)
-    [ -n "$ref" ] && run_id=$(cat "$SWEEPER_FOLDER/$ref") && [ -n "$run_id" ] && return
-    sleep 0.02
-  done
-  fail "no sandbox was made"
+  wait_until "no sandbox was made" \
+    'ref=$(ls "$SWEEPER_FOLDER" | grep -vxFf "$work/before") && run_id=$(cat "$SWEEPER_FOLDER/$ref") && [ -n "$run_id" ]'
 }
 
 # Nothing at all, with a record that was never made: it is not made for that.

@@ -72,13 +72,11 @@ print(sorted(v["Name"] for v in json.load(sys.stdin)["Volumes"] or []))')"
 
 # Removal goes on for a moment when a session has ended.
 want_well() { # WHAT WAS DONE
-  local tries
-  for ((tries = 0; tries < 150; tries++)); do
-    holdings >"$work/after"
-    ! cmp -s "$work/before" "$work/after" || break
+  local until=$((SECONDS + 180))
+  until holdings >"$work/after" && diff "$work/before" "$work/after" >"$work/difference"; do
+    [ "$SECONDS" -lt "$until" ] || fail "after $*, the engine holds: $(cat "$work/difference")"
     sleep 0.1
   done
-  diff "$work/before" "$work/after" >"$work/difference" || fail "after $*, the engine holds: $(cat "$work/difference")"
   fresh
   config ''
   inside -q -- 'echo well'
@@ -110,12 +108,8 @@ refused_attempts() {
   mkdir -p "$work/other"
   echo here >"$work/other/beside-86397.txt"
   "$sandhost" exec -q -y -c agent.json -w "$work/other" -- 'echo up; exec sleep 86397' >"$work/up" 2>&1 &
-  local other=$! tries
-  for ((tries = 0; tries < 500; tries++)); do
-    ! grep -qs up "$work/up" || break
-    sleep 0.02
-  done
-  grep -q up "$work/up" || fail "the other container did not start: $(cat "$work/up")"
+  local other=$!
+  wait_until "the other container did not start" 'grep -qs up "$work/up"'
   if [ "$guest" = always ]; then
     try_attempts attempts expected '' "$attacks/expected-docker.txt"
     try_attempts container expected-container ''
@@ -156,7 +150,7 @@ for number in range(128):
             except OSError:
                 pass
 print("written to", done)'
-  session 4 "python3 -c '$tell'" 'echo served' 'i=0; while [ $i -lt 256 ]; do printf "\\$(printf %03o $i)\0\0\0\0\0\0\5hello\36"; i=$((i + 1)); done; exit 9' 'echo served'
+  session "python3 -c '$tell'" 'echo served' 'i=0; while [ $i -lt 256 ]; do printf "\\$(printf %03o $i)\0\0\0\0\0\0\5hello\36"; i=$((i + 1)); done; exit 9' 'echo served'
   [ "$guest" != always ] || answer 0 out $'written to 0*'
   answer 0 exit 0
   answer 1 out $'served*'
@@ -165,7 +159,7 @@ print("written to", done)'
   answer 3 out $'served*'
   # To end the sandbox is what a command may do to itself: told as lost, and not as anything else.
   if [ "$guest" != always ]; then
-    session 6 "python3 -c 'import ctypes, os, signal
+    session "python3 -c 'import ctypes, os, signal
 libc = ctypes.CDLL(None, use_errno=True)
 if libc.ptrace(16, 1, None, None) == 0:
     os.waitpid(1, 0)
@@ -184,8 +178,8 @@ processes() {
   fresh
   config '' '"pids_limit": 64'
   bring used_up.py
-  session 4 'b() { b | b & }; b 2>/dev/null; exec sleep 60' 'echo served' \
-    'f() { f & f & wait; }; (sleep 0.3; f) 2>/dev/null & exec sleep 60' 'echo served' \
+  session 'limit 4: b() { b | b & }; b 2>/dev/null; exec sleep 60' 'echo served' \
+    'limit 4: f() { f & f & wait; }; (sleep 0.3; f) 2>/dev/null & exec sleep 60' 'echo served' \
     'python3 -B used_up.py processes' 'echo served' 'python3 -B used_up.py threads' 'echo served'
   answer 0 message 'Command timed out after 4s'
   answer 0 timed_out true
@@ -197,7 +191,7 @@ processes() {
   answer 6 out $'True*'
   answer 7 out $'served*'
   # Processes that fill the sandbox and stay: what finds no room says so; that is no limit of time.
-  session 6 'for i in $(seq 80); do sleep 7 & done 2>/dev/null' 'echo done' 'sleep 0; sh -c "echo done; exit 7"'
+  session 'for i in $(seq 80); do sleep 7 & done 2>/dev/null' 'echo done' 'sleep 0; sh -c "echo done; exit 7"'
   for number in 1 2; do
     answer $number timed_out false
     answer $number lost false
@@ -209,7 +203,7 @@ processes() {
 full_disks() {
   fresh
   config ''
-  session 30 'for dir in . /tmp /dev/shm; do dd if=/dev/zero of=$dir/full bs=65536 count=2048 2>$dir.err; stat -c "$? %s" $dir/full; done 2>/dev/null; true' \
+  session 'for dir in . /tmp /dev/shm; do dd if=/dev/zero of=$dir/full bs=65536 count=2048 2>$dir.err; stat -c "$? %s" $dir/full; done 2>/dev/null; true' \
     'for dir in . /tmp /dev/shm; do dd if=/dev/zero of=$dir/full bs=65536 count=2048 2>/dev/null; echo "$? $(stat -c %s $dir/full)"; done' \
     'echo served; echo no >more; echo $?' 'rm -f full; echo written >after.txt; cat after.txt' \
     'python3 -c "
@@ -241,7 +235,7 @@ remove_everything() {
   fresh
   config ''
   echo keep >files/kept.txt
-  session 60 'rm -rf / 2>/dev/null; cd / && rm -rf bin etc usr lib lib64 dev proc sys .sandhost tmp workspace 2>/dev/null; rm -rf /workspace/* /tmp/*; echo tried' \
+  session 'rm -rf / 2>/dev/null; cd / && rm -rf bin etc usr lib lib64 dev proc sys .sandhost tmp workspace 2>/dev/null; rm -rf /workspace/* /tmp/*; echo tried' \
     'ls /bin/sh /etc/passwd; ls -A | wc -l' 'cd / && rm -rf ./* 2>/dev/null; exit 3'
   answer 0 out $'tried*'
   answer 1 out $'/bin/sh\n/etc/passwd\n0*'

@@ -26,18 +26,11 @@ is_there() { [[ $'\n'$(ids)$'\n' == *$'\n'$1$'\n'* ]]; }
 leave_one() { # MODE
   ids >"$work/before"
   "$SANDHOST_SOURCE/tests/engine/bad-engine" "$1" "$work/bad.sock" --at /start --relay "$engine" >"$work/bad.log" 2>&1 &
-  local bad=$! host tries
-  for ((tries = 0; tries < 500; tries++)); do
-    [ ! -S "$work/bad.sock" ] || break
-    sleep 0.02
-  done
+  local bad=$! host
+  wait_until "no bad engine" '[ -S "$work/bad.sock" ]'
   DOCKER_HOST=unix://$work/bad.sock "$sandhost" exec -q "${docker[@]}" -w files -- true >"$work/host.log" 2>&1 &
   host=$!
-  for ((tries = 0; tries < 1000; tries++)); do
-    ! grep -q '/start !' "$work/bad.log" || break
-    sleep 0.02
-  done
-  grep -q '/start !' "$work/bad.log" || fail "nothing was started: $(cat "$work/bad.log" "$work/host.log")"
+  wait_until "nothing was started" 'grep -q "/start !" "$work/bad.log"'
   kill -KILL $host
   wait $host 2>/dev/null || true
   kill -KILL $bad 2>/dev/null || true
@@ -65,11 +58,7 @@ second=$id second_run=$run_id
 "$sandhost" exec -q "${docker[@]}" -w files -- 'echo up; sleep 3600' >"$work/up" 2>&1 &
 live=$!
 at_exit+=("kill -9 $live 2>/dev/null")
-for ((tries = 0; tries < 500; tries++)); do
-  ! grep -qs up "$work/up" || break
-  sleep 0.02
-done
-grep -q up "$work/up" || fail "the living run did not start: $(cat "$work/up")"
+wait_until "the living run did not start" 'grep -qs up "$work/up"'
 live_id=$(ids | grep -vxF -e "$dead" -e "$second")
 live_run=$(about "$live_id" Config Labels omnicoreagent.run)
 make() { # LABELS
@@ -126,28 +115,17 @@ engine_api DELETE "/containers/$foreign" >/dev/null
 # The way to the engine ends while it starts one: the container runs, finds its stream at the end, and is gone by itself.
 "$SANDHOST_SOURCE/tests/engine/bad-engine" die "$work/bad.sock" --at /start --after 1 --relay "$engine" >"$work/bad.log" 2>&1 &
 bad=$!
-for ((tries = 0; tries < 500; tries++)); do
-  [ ! -S "$work/bad.sock" ] || break
-  sleep 0.02
-done
+wait_until "no bad engine" '[ -S "$work/bad.sock" ]'
 run env DOCKER_HOST="unix://$work/bad.sock" timeout 100 "$sandhost" exec -q "${docker[@]}" -w files -- true
 wait $bad 2>/dev/null || true
 want_exit 125
 want_in_err "the Docker engine at unix://$work/bad.sock"
-for ((tries = 0; tries < 200; tries++)); do
-  [ "$(ids)" != "$live_id" ] || break
-  sleep 0.05
-done
-[ "$(ids)" = "$live_id" ] || fail "the container outlived its stream"
+wait_until "the container outlived its stream" '[ "$(ids)" = "$live_id" ]'
 
 # No volume stays behind either, but the guest's.
 kill -TERM $live
 wait $live || true
-for ((tries = 0; tries < 200; tries++)); do
-  [ -n "$(ids)" ] || break
-  sleep 0.05
-done
-[ -z "$(ids)" ] || fail "a container stayed: $(ids)"
+wait_until "a container stayed" '[ -z "$(ids)" ]'
 volumes=$(engine_api GET /volumes | python3 -c 'import json, sys; print(" ".join(v["Name"] for v in json.load(sys.stdin)["Volumes"] or []))')
 [[ $volumes == sandhost-guest-* && $volumes != *' '* ]] || fail "volumes stayed: $volumes"
 

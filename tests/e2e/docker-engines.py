@@ -46,7 +46,7 @@ class Session:
         if lib.sandhost_run_start(self.host, None, ctypes.byref(self.run), ctypes.byref(error)):
             raise RuntimeError(take(error))
 
-    def execute(self, command, seconds=20):
+    def execute(self, command, seconds):
         """The answer as text: the JSON result's message and output, or the error."""
         result, error = text(), text()
         lib.sandhost_execute(self.run, command.encode(), seconds, ctypes.byref(result), ctypes.byref(error))
@@ -66,6 +66,7 @@ ENGINE = r"the Docker engine at unix://"
 LOST = r"The sandbox was lost during this command"
 LONG = "i=0; while [ $i -lt 4000 ]; do echo line $i of many, so that the stream has something; i=$((i + 1)); done"
 # name: mode, at, more words of bad-engine, options, command, what the answer says, seconds that it may take
+SLACK = 90  # seconds: what thirty hosts at once may take on a slow machine
 CASES = {
     "dies-mid-attach": ("die", "/attach", ["--after", "20"], {}, "true", ENGINE, 40),
     "cut-mid-attach": ("cut", "/attach", ["--after", "20"], {}, "true", ENGINE, 40),
@@ -144,14 +145,15 @@ def try_case(name, mode, at, words, options, command, expected, patience):
         begun = time.monotonic()
         if command.endswith("is removed"):
             threading.Thread(target=remove_it, args=(lib.sandhost_run_id(session.run).decode(),)).start()
-        message, data = session.execute(command)
+        # These end before their limit, or never begin.
+        message, data = session.execute(command, 20 if command == "true" or mode == "stall" else 120)
         took = time.monotonic() - begun
         say(f"{name}: {took:.1f} s: {message[:300]!r} {str(data)[:100] if message == 'None' else ''}")
         with open(os.path.join(folder, name + ".log"), "rb") as log:
             met = b" !" in log.read()
         if not met and at != "/events":  # which are asked only where the container is gone already
             wrong.append(f"{name}: nothing was asked that could go wrong")
-        if took > patience:
+        if took > patience + SLACK:
             wrong.append(f"{name}: it took {took:.1f} s instead of {patience}")
         if not re.search(expected, message) or any(ord(letter) < 32 for letter in message) or len(message) > 4000:
             wrong.append(f"{name}: the answer is {message[:2000]!r} instead of {expected}")
@@ -167,7 +169,7 @@ def try_case(name, mode, at, words, options, command, expected, patience):
 
 def main():
     session = Session("good", good, {})
-    message, _ = session.execute("true")
+    message, _ = session.execute("true", 120)
     if message != "None":
         sys.exit(f"the good engine: {message}")
     wanted = os.environ.get("CASES", "").split() or list(CASES)
@@ -177,7 +179,7 @@ def main():
     slowest, count = 0, 0
     while any(thread.is_alive() for thread in threads):
         begun = time.monotonic()
-        message, data = session.execute(f"echo {count}")
+        message, data = session.execute(f"echo {count}", 120)
         slowest = max(slowest, time.monotonic() - begun)
         if message != "None" or data.get("stdout") != f"{count}\n":
             wrong.append(f"the good session: {message} {data}")
@@ -190,7 +192,7 @@ def main():
     say(f"the good session: {count} commands, the slowest {slowest:.3f} s")
     if count < 10:
         wrong.append("the good session had too few commands to tell")
-    if slowest > 5:
+    if slowest > 20:  # less than the mute ones take
         wrong.append(f"the good session had to wait {slowest:.1f} s for a command")
     for line in wrong:
         print("WRONG: " + line)

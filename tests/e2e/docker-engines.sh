@@ -9,16 +9,11 @@
 engine_start --own docker
 engine_image busybox:test busybox
 library=$(find "$SANDHOST_BUILD/lib" -maxdepth 1 -name 'libsandhost.so')
-run timeout --kill-after 5 300 python3 "$SANDHOST_SOURCE/tests/e2e/docker-engines.py" "$library" "${DOCKER_HOST#unix://}" \
+run timeout --kill-after 5 600 python3 "$SANDHOST_SOURCE/tests/e2e/docker-engines.py" "$library" "${DOCKER_HOST#unix://}" \
   "$SANDHOST_SOURCE/tests/engine/bad-engine" "$work"
 echo "$out"
 want_exit 0
 
 # Containers that were started end with their stream. One that was only made is what cleanup is for.
 ours='/containers/json?filters=%7B%22label%22%3A%5B%22omnicoreagent.sandbox%3D1%22%5D%7D'
-for ((tries = 0; tries < 300; tries++)); do
-  left=$(engine_api GET "$ours")
-  [ "$left" != '[]' ] || break
-  sleep 0.1
-done
-[ "$left" = '[]' ] || fail "containers run on: $left"
+wait_until "containers run on" '[ "$(engine_api GET "$ours")" = "[]" ]'

@@ -162,20 +162,12 @@ config ''
 mark=$$
 "$sandhost" exec -q -w files -c agent.json -- "echo up; sleep 3$mark" >up 2>&1 &
 host=$!
-for _ in $(seq 500); do
-  grep -q up up && break
-  sleep 0.02
-done
-grep -q up up || fail "the command did not start"
+wait_until "the command did not start" 'grep -q up up'
 run_id=$("$sandhost" show --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["run_id"])')
 [[ $(leftover "$run_id") == *omnicoreagent.session* ]] || fail "no container with the run's label"
 kill -KILL $host
 wait $host 2>/dev/null || true
-for _ in $(seq 500); do
-  [ "$(leftover "$run_id")" = '[]' ] && break
-  sleep 0.02
-done
-[ "$(leftover "$run_id")" = '[]' ] || fail "the container outlived its host"
+wait_until "the container outlived its host" '[ "$(leftover "$run_id")" = "[]" ]'
 
 # Somebody removes the container under a command: told as lost, with the reason, and the next one gets a fresh sandbox.
 (
@@ -202,10 +194,7 @@ out=$(cat answers)
 for mode in mute hangup cut lying garbage refuse; do
   "$SANDHOST_SOURCE/tests/engine/bad-engine" "$mode" "$work/bad.sock" >bad.log 2>&1 &
   bad=$!
-  for _ in $(seq 200); do
-    [ -S "$work/bad.sock" ] && break
-    sleep 0.02
-  done
+  wait_until "no bad engine" '[ -S "$work/bad.sock" ]'
   run env DOCKER_HOST="unix://$work/bad.sock" timeout 100 "$sandhost" exec -q -w files -c agent.json -- true
   kill $bad 2>/dev/null || true
   wait $bad 2>/dev/null || true

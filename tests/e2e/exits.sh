@@ -10,12 +10,12 @@ want_err err
 run "$sandhost" exec -q -- 'kill -TERM $$'
 want_exit 143
 
-run "$sandhost" exec -q --timeout 1 -- 'echo before; sleep 30'
+run "$sandhost" exec -q --timeout 5 -- 'echo before; sleep 1000'
 want_exit 137
 want_out before
-want_err 'sandhost: Command timed out after 1s'
+want_err 'sandhost: Command timed out after 5s'
 
-run "$sandhost" exec --json --timeout 1 -- 'sleep 5'
+run "$sandhost" exec --json --timeout 1 -- 'sleep 1000'
 want_exit 137
 want_json error status
 want_json 'Command timed out after 1s' message
@@ -28,7 +28,7 @@ want_json "ls: cannot access '/nope': No such file or directory
 " data stderr
 
 # Killed by itself at once is no time-out.
-run "$sandhost" exec --json --timeout 5 -- 'kill -9 $$'
+run "$sandhost" exec --json --timeout 100 -- 'kill -9 $$'
 want_exit 137
 want_json false data timed_out
 want_json 'Command exited with 137' message

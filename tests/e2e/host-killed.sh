@@ -5,18 +5,10 @@
 mark="sleep 7$$"
 "$sandhost" exec -q -- "echo up; $mark; true" >up 2>&1 &
 host=$!
-for _ in $(seq 500); do
-  grep -q up up && break
-  sleep 0.02
-done
-grep -q up up || fail "the command did not start"
+wait_until "the command did not start" 'grep -q up up'
 kill -KILL $host
 wait $host 2>/dev/null || true
-for _ in $(seq 500); do
-  pgrep -f "^$mark\$" >/dev/null || break
-  sleep 0.02
-done
-[ -z "$(pgrep -f "^$mark\$" || true)" ] || fail "the command lives on"
+wait_until "the command lives on" '! pgrep -f "^$mark\$" >/dev/null'
 run "$sandhost" show --json
 want_exit 0
 want_json interrupted status
@@ -39,10 +31,7 @@ want_exit 0
 # A signal that can be caught ends the run in order.
 "$sandhost" exec -q -- "echo up; $mark; true" >up2 2>&1 &
 host=$!
-for _ in $(seq 500); do
-  grep -q up up2 && break
-  sleep 0.02
-done
+wait_until "the command did not start" 'grep -q up up2'
 kill -TERM $host
 code=0
 wait $host || code=$?

@@ -33,6 +33,15 @@ skip() {
 # A part that cannot be tried here, while the rest goes on: ./test lists these lines.
 left_out() { echo "skipped: $*"; }
 
+# For what comes at the machine's own pace: waits until the words succeed, longer than any machine takes.
+wait_until() { # WHAT IS WRONG WHERE THEY NEVER DO, COMMAND LINE
+  local until=$((SECONDS + 180))
+  until eval "$2"; do
+    [ "$SECONDS" -lt "$until" ] || fail "$1"
+    sleep 0.02
+  done
+}
+
 # Runs the words and keeps what they did in $code, $out and $err.
 run() {
   code=0

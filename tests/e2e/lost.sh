@@ -5,13 +5,7 @@
 mark=99$$
 # The sandbox of the command that sleeps so long: its init, whose own namespace calls it 1. Sets victim.
 find_init() { # MARK
-  victim=
-  for _ in $(seq 500); do
-    victim=$(pgrep -f "^sleep $1\$" || true)
-    [ -n "$victim" ] && break
-    sleep 0.02
-  done
-  [ -n "$victim" ] || fail "the command did not start"
+  wait_until "the command did not start" 'victim=$(pgrep -f "^sleep '"$1"'\$")'
   while [ "$(awk '/^NSpid:/ {print $NF}' "/proc/$victim/status")" != 1 ]; do
     victim=$(awk '/^PPid:/ {print $2}' "/proc/$victim/status")
   done
@@ -25,10 +19,8 @@ exec 7>requests
 echo '{"id": 1, "command": "echo x > made; sleep '$mark'", "timeout": 100}' >&7
 find_init "$mark"
 kill -KILL "$victim"
-for _ in $(seq 500); do # a command that is sent before the loss is noticed is lost with it
-  [ -s answers ] && break
-  sleep 0.02
-done
+# A command that is sent before the loss is noticed is lost with it.
+wait_until "the loss is not told" '[ -s answers ]'
 echo '{"id": 2, "command": "cat in.txt; ls"}' >&7
 exec 7>&-
 code=0

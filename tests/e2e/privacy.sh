@@ -58,12 +58,7 @@ want_exit 0
 
 # The sandbox keeps what it wrote; the workspace's copy goes in only when somebody changes it.
 printf '%s\n' '{"id": 1, "command": "sh say.sh '"$model"'"}' >requests
-answered() { # ID
-  for _ in $(seq 1200); do
-    grep -qs "\"id\":$1," out.2 && return
-    sleep 0.05
-  done
-}
+answered() { wait_until "no answer $1" "grep -qs '\"id\":$1,' out.2"; } # ID
 : >out.2
 {
   cat requests; answered 1
@@ -270,9 +265,9 @@ exec 9>lines
 begun() { sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM events WHERE type = 'sandbox_exec_started'"; }
 before=$(begun)
 echo '{"id": 1, "command": "sleep 1000"}' >&9
-until [ "$(begun)" -gt "$before" ]; do sleep 0.05; done
+wait_until "the session begins nothing" '[ "$(begun)" -gt "$before" ]'
 echo "{\"id\": 2, \"command\": \"printf %s $model\"}" >&9
-until grep -q awaiting_approval out.1; do sleep 0.05; done
+wait_until "nothing waits" 'grep -q awaiting_approval out.1'
 want_kept() { # COUNT TEXT
   [ "$(sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM approvals WHERE content LIKE '%$model%'")" = "$1" ] || fail "$2"
 }

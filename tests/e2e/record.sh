@@ -218,10 +218,7 @@ want_json 0 pruned
 "$sandhost" exec -q -- 'echo up; exec sleep 600' >up 2>&1 &
 host=$!
 at_exit+=("kill -KILL $host 2>/dev/null")
-for _ in $(seq 500); do
-  grep -q up up && break
-  sleep 0.02
-done
+wait_until "the command did not start" 'grep -q up up'
 run "$sandhost" record prune --keep 0
 want_exit 0
 want_in_out 'pruned 5 runs'
@@ -331,13 +328,7 @@ mkfifo requests
 "$sandhost" session <requests >answers 2>errors &
 host=$!
 exec 9>requests
-answered() { # LINES
-  for _ in $(seq 1000); do
-    [ "$(wc -l <answers)" -ge "$1" ] && return
-    sleep 0.02
-  done
-  fail "no answer $1: $(cat answers errors)"
-}
+answered() { wait_until "no answer $1" "[ \$(wc -l <answers) -ge $1 ]"; } # LINES
 mkdir -p workspace/files
 echo '{"id": 1, "command": "echo one"}' >&9
 answered 1

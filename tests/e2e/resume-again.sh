@@ -87,7 +87,7 @@ id=$(json run_id)
 run "$sandhost" approve "$id" "$(json approvals 0 approval_id)" -a al
 "$sandhost" resume -q "$id" >/dev/null 2>&1 &
 host=$!
-until "$sandhost" show --events --type sandbox_exec_started "$id" | grep -q .; do sleep 0.05; done
+wait_until "the command does not begin" '[ -n "$("$sandhost" show --events --type sandbox_exec_started "$id")" ]'
 kill -TERM $host
 code=0
 wait $host || code=$?

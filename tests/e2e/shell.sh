@@ -26,19 +26,10 @@ mkfifo keys
 script -qefc "$sandhost shell" /dev/null <keys >screen 2>&1 &
 terminal=$!
 exec 7>keys
-wait_for() {
-  for _ in $(seq 500); do
-    grep -qF "$1" screen && return
-    sleep 0.02
-  done
-  fail "the screen lacks '$1': $(cat screen)"
-}
+wait_for() { wait_until "the screen lacks '$1'" "grep -qF '$1' screen"; }
 wait_for 'sandhost> '
 printf 'echo up; sleep 77%s\n' $$ >&7
-for _ in $(seq 500); do
-  pgrep -f "^sleep 77$$\$" >/dev/null && break
-  sleep 0.02
-done
+wait_until "the command did not start" 'pgrep -f "^sleep 77$$\$" >/dev/null'
 printf '\003' >&7
 wait_for 'Command exited with 130'
 printf 'echo still-$((40+2))\n' >&7
@@ -55,10 +46,7 @@ mkfifo lines
 shell=$!
 exec 7>lines
 echo 'echo first' >&7
-for _ in $(seq 500); do
-  grep -q first out && break
-  sleep 0.02
-done
+wait_until "the shell runs nothing" 'grep -q first out'
 kill -TERM $shell
 code=0
 wait $shell || code=$?

@@ -11,7 +11,7 @@ COMMANDS = 40
 command = "head -c 300000 /dev/zero | tr '\\0' x >f%d; seq 20000 | tail -n 1; sleep 0.05"
 host = subprocess.Popen([sys.argv[1], "session", "-w", "files"], stdin=subprocess.PIPE, stdout=open("answers", "wb"))
 for number in range(COMMANDS):
-    host.stdin.write(json.dumps({"id": number, "command": command % (number % 7)}).encode() + b"\n")
+    host.stdin.write(json.dumps({"id": number, "command": command % (number % 7), "timeout": 180}).encode() + b"\n")
 host.stdin.close()
 
 

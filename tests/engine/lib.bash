@@ -140,7 +140,7 @@ END
   "${engine_words[@]}" docker-registry serve "$folder/registry.yml" >"$folder/log" 2>&1 </dev/null &
   at_exit+=("kill $! 2>/dev/null; rm -rf '$folder'")
   registry=127.0.0.1:$port
-  until=$((SECONDS + 20))
+  until=$((SECONDS + 120))
   until engine_net /usr/bin/python3 -ISc 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])))' "$port" 2>/dev/null; do
     [ "$SECONDS" -lt "$until" ] || fail "the registry does not start: $(tail -n 5 "$folder/log")"
     sleep 0.05

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drive.py SECONDS SANDHOST ARGUMENT...: runs the commands on stdin, JSON strings, one after the other in one session.
+"""drive.py SANDHOST ARGUMENT...: runs the commands on stdin, JSON strings, one after the other in one session.
 
-One that begins with "host: " runs here, in between. For each it prints a line of JSON: what came of it.
+One that begins with "host: " runs here, in between; one that begins with "limit N: " has N seconds. For each it prints a
+line of JSON: what came of it.
 """
 import json
+import re
 import subprocess
 import sys
 
 HOST = "host: "
+LIMIT = re.compile(r"limit (\d+): ")
+MOST = 180  # seconds that a command may have
 
 
 def run_here(command):
@@ -15,7 +19,9 @@ def run_here(command):
     return {"status": "host", "exit": done.returncode, "out": done.stdout[:2000], "err": done.stderr[:2000]}
 
 
-def run_inside(host, number, command, seconds):
+def run_inside(host, number, command):
+    limit = LIMIT.match(command)
+    seconds, command = (int(limit[1]), command[limit.end():]) if limit else (MOST, command)
     host.stdin.write(json.dumps({"id": number, "command": command, "timeout": seconds}) + "\n")
     host.stdin.flush()
     answer = json.loads(host.stdout.readline())
@@ -27,12 +33,12 @@ def run_inside(host, number, command, seconds):
 
 
 def main():
-    seconds, words = int(sys.argv[1]), sys.argv[2:]
+    words = sys.argv[1:]
     with subprocess.Popen([words[0], "session", *words[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as host:
         for number, line in enumerate(sys.stdin):
             command = json.loads(line)
             result = (run_here(command[len(HOST):]) if command.startswith(HOST)
-                      else run_inside(host, number, command, seconds))
+                      else run_inside(host, number, command))
             print(json.dumps(result), flush=True)
         host.stdin.close()
         return host.wait()

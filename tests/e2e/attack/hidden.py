@@ -115,26 +115,29 @@ def stopped():
         time.sleep(0.01)
 
 
-WAYS = {
-    "headless": headless,
-    "zombie": lambda: named("as-a-zombie", b") Z 1 1 1"),
-    "lines": lambda: named("in-two-lines", b") Z\n"),
-    "first": lambda: named("first-process", b"sandhost-guest"),
-    "keeper": lambda: named("keeper", b"sandhost-keeper"),
-    "reaper": reaper,
-    "siblings": siblings,
-    "tracer": tracer,
-    "stopped": stopped,
-    "runner": runner,
+WAYS = {  # and the files that tell that it has begun
+    "headless": (headless, ["headless"]),
+    "zombie": (lambda: named("as-a-zombie", b") Z 1 1 1"), ["as-a-zombie"]),
+    "lines": (lambda: named("in-two-lines", b") Z\n"), ["in-two-lines"]),
+    "first": (lambda: named("first-process", b"sandhost-guest"), ["first-process"]),
+    "keeper": (lambda: named("keeper", b"sandhost-keeper"), ["keeper"]),
+    "reaper": (reaper, ["reaper", "reaper-itself"]),
+    "siblings": (siblings, ["sibling"]),
+    "tracer": (tracer, ["traced"]),
+    "stopped": (stopped, ["woken", "waker"]),
+    "runner": (runner, ["runner"]),
 }
 
 
 def main():
     os.makedirs(FOLDER, exist_ok=True)
-    for way in sys.argv[1:] or WAYS:
+    ways = [WAYS[way] for way in sys.argv[1:] or WAYS]
+    for begin, _ in ways:
         if os.fork() == 0:
-            WAYS[way]()
+            begin()
             os._exit(0)
+    while not all(os.path.exists(f"{FOLDER}/{name}") for _, names in ways for name in names):
+        time.sleep(0.02)
     print("hidden", flush=True)
     signal.pause()
 
