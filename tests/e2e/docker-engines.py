@@ -84,9 +84,9 @@ CASES = {
     "empty-pull": ("cut", "/images/create", ["--after", "0"], {"image": "127.0.0.1:5000/nobody/has-this:1"}, "true", ENGINE, 60),
     "lying-pull": ("lying", "/images/create", [], {"image": "127.0.0.1:5000/nobody/has-this:1"}, "true", ENGINE + "|not present|[Ii]mage", 60),
     # Why a container ended, which remove_it below takes away, is asked of the events.
-    "endless-events": ("endless", "/events", [], {}, "sleep 15; # is removed", LOST, 30),
-    "mute-events": ("mute", "/events", [], {}, "sleep 15; # is removed", LOST, 30),
-    "lying-events": ("lying", "/events", [], {}, "sleep 15; # is removed", LOST, 30),
+    "endless-events": ("endless", "/events", [], {}, "sleep 170; # is removed", LOST, 30),
+    "mute-events": ("mute", "/events", [], {}, "sleep 170; # is removed", LOST, 30),
+    "lying-events": ("lying", "/events", [], {}, "sleep 170; # is removed", LOST, 30),
     "slow-at-create": ("slow", "/containers/create", [], {}, "echo slow but well", r"None", 60),
     "cut-mid-command": ("cut", "/attach", ["--after", "60000"], {}, LONG, LOST, 40),
     "dies-mid-command": ("die", "/attach", ["--after", "60000"], {}, LONG, LOST, 40),
@@ -117,14 +117,15 @@ def ask(method, path):
 
 
 def remove_it(run_id):
-    """What runs for a run, as soon as it runs."""
+    """The container of a run, as soon as its command runs."""
     filters = json.dumps({"label": ["omnicoreagent.run=" + run_id], "status": ["running"]})
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         for container in ask("GET", "/containers/json?filters=" + urllib.parse.quote(filters)):
-            time.sleep(1)  # the command has to run
-            ask("DELETE", f"/containers/{container['Id']}?force=1&v=1")
-            return
+            place = f"/containers/{container['Id']}"
+            if any(process[-1].startswith("sleep ") for process in ask("GET", place + "/top").get("Processes") or []):
+                ask("DELETE", place + "?force=1&v=1")
+                return
         time.sleep(0.05)
 
 
@@ -146,7 +147,7 @@ def try_case(name, mode, at, words, options, command, expected, patience):
         if command.endswith("is removed"):
             threading.Thread(target=remove_it, args=(lib.sandhost_run_id(session.run).decode(),)).start()
         # These end before their limit, or never begin.
-        message, data = session.execute(command, 20 if command == "true" or mode == "stall" else 120)
+        message, data = session.execute(command, 20 if command == "true" or mode == "stall" else 180)
         took = time.monotonic() - begun
         say(f"{name}: {took:.1f} s: {message[:300]!r} {str(data)[:100] if message == 'None' else ''}")
         with open(os.path.join(folder, name + ".log"), "rb") as log:

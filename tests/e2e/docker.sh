@@ -72,9 +72,14 @@ want_exit 0
 want_out 'still here'
 inside 'rm -rf / 2>/dev/null; echo gone: $(ls | wc -l)'
 want_out 'gone: 0'
-inside 'i=0; while [ $i -lt 2000 ]; do (exec true &) 2>/dev/null; i=$((i+1)); done; sleep 0.2; ls -d /proc/[0-9]* | wc -l'
+# More orphans than there may be processes: each few are waited for by whoever took them.
+run "$sandhost" exec -q -w files -c agent.json --yes -t 180 -- 'i=0; while [ $i -lt 1000 ]; do
+  (exec true &)
+  i=$((i + 1))
+  [ $((i % 8)) -ne 0 ] || until [ $(ls -d /proc/[0-9]* 2>/dev/null | wc -l) -lt 10 ]; do sleep 0.1; done
+done; echo taken'
 want_exit 0
-[ "$out" -lt 15 ] || fail "zombies stay: $out"
+want_out taken
 
 # An image that declares a volume gets memory there, not the engine's disk.
 engine_image with-volume:test busybox 'VOLUME /data'
@@ -171,18 +176,14 @@ wait_until "the container outlived its host" '[ "$(leftover "$run_id")" = "[]" ]
 
 # Somebody removes the container under a command: told as lost, with the reason, and the next one gets a fresh sandbox.
 (
-  echo '{"id": 1, "command": "echo begun > f; sleep 50"}'
+  echo '{"id": 1, "command": "echo begun > f; sleep 5'$mark'", "timeout": 180}'
   while ! grep -q '"id":1' answers 2>/dev/null; do sleep 0.05; done
   echo '{"id": 2, "command": "ls; echo fresh > g"}'
-) | timeout 100 "$sandhost" session -w files -c agent.json >answers 2>errors &
+) | timeout 300 "$sandhost" session -w files -c agent.json >answers 2>errors &
 host=$!
 ours='/containers/json?filters=%7B%22label%22%3A%5B%22omnicoreagent.sandbox%3D1%22%5D%7D'
-for _ in $(seq 500); do
-  id=$(engine_api GET "$ours" | grep -o '"Id": *"[0-9a-f]*"' | head -n 1 | grep -o '[0-9a-f]\{64\}' || true)
-  [ -z "$id" ] || break
-  sleep 0.02
-done
-sleep 0.5
+wait_until "the command did not start" 'pgrep -f "^sleep 5$mark\$" >/dev/null'
+id=$(engine_api GET "$ours" | grep -o '"Id": *"[0-9a-f]*"' | grep -o '[0-9a-f]\{64\}')
 engine_api DELETE "/containers/$id?force=1" >/dev/null
 wait $host || true
 out=$(cat answers)

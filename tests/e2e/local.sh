@@ -43,7 +43,7 @@ want_in_err host_execution_not_contained
 
 run "$sandhost" exec --config agent.json --timeout 1 -- '(setsid sleep 4321 &) ; sleep 4321'
 want_exit 137
-[ -z "$(pgrep -f '^sleep 4321$' || true)" ] || fail "a process outlived the limit"
+wait_until "a process outlived the limit" '! pgrep -f "^sleep 4321$" >/dev/null'
 
 rm -r app
 run "$sandhost" exec --config agent.json -- true

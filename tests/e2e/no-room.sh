@@ -92,4 +92,4 @@ done
 run_with $'echo done\n' limited 1 shell -w files
 want_exit 125
 [[ $err == 'sandhost: '*'Resource temporarily unavailable' && $err != *$'\n'* ]] || fail "the shell does not say why it ends"
-[ -z "$(pgrep -u $number || true)" ] || fail "left: $(pgrep -au $number)"
+wait_until "processes are left" '! pgrep -u $number >/dev/null'

@@ -199,7 +199,13 @@ want_not_in_out warnings
 
 # In create it ends with whoever cancels it.
 config spin
-SPIN_WHERE=create run timeout --preserve-status -s TERM 1 "$sandhost" exec --config agent.json -q -- true
+SPIN_WHERE=create GOOD_LOG=$work/spins "$sandhost" exec --config agent.json -q -- true >.out 2>.err </dev/null &
+host=$!
+wait_until "create is not called" 'grep -qsx spins "$work/spins"'
+kill -TERM $host
+code=0
+wait $host || code=$?
+out=$(<.out) err=$(<.err)
 want_exit 143
 want_err 'sandhost: a spin sandbox may have been made: spin: create did not come back in time; sandhost cleanup cannot find what this provider leaves
 sandhost: Tool execution cancelled'

@@ -2,26 +2,38 @@
 # Many commands in one run, several in flight, one sandbox.
 . "$(dirname "$0")/lib.bash"
 
-requests='{"id": "slow", "command": "sleep 2; cat shared"}
+# The slow one goes on until the fast one is answered.
+mkfifo requests
+"$sandhost" session <requests >answers 2>errors &
+session=$!
+exec 7>requests
+cat >&7 <<'REQUESTS'
+{"id": "slow", "command": "until [ -e go ]; do sleep 0.05; done; cat shared", "timeout": 180}
 {"id": 2, "command": "echo fast > shared; echo fast"}
 {"id": null, "command": "exit 3"}
 {"id": 4, "command": 5}
 {"id": 5, "command": "true", "shell": "x"}
 not json
 {"id": 6, "command": "  "}
-{"id": 7, "command": "sleep 9", "timeout": 1}'
-run_with "$requests" "$sandhost" session
+{"id": 7, "command": "sleep 1000", "timeout": 1}
+REQUESTS
+wait_until "the fast one is not answered" 'grep -q "\"id\":2," answers'
+echo '{"id": "go", "command": "touch go"}' >&7
+exec 7>&-
+code=0
+wait $session || code=$?
+out=$(cat answers) err=$(cat errors)
 want_exit 0
 python3 - "$out" <<'PY' || fail "answers"
 import json, sys
 lines = [json.loads(line) for line in sys.argv[1].splitlines()]
 by = {json.dumps(line["id"]): line for line in lines if line["id"] is not None}
-assert len(lines) == 8, len(lines)
+assert len(lines) == 9, len(lines)
 assert by['"slow"']["data"]["stdout"] == "fast\n", by['"slow"']
 assert by["2"]["status"] == "success" and by["2"]["data"]["stdout"] == "fast\n"
-# Whichever command's copy came first found the file.
+# Whichever command's copy came first found the files.
 written = [name for line in lines for name in ((line["data"] or {}).get("workspace_files") or {"written": []})["written"]]
-assert written == ["shared"], written
+assert sorted(written) == ["go", "shared"], written
 assert by["4"]["message"] == "command must be a string" and by["4"]["status"] == "error"
 assert "shell" in by["5"]["message"]
 assert by["6"]["message"] == "The command is empty."
@@ -33,7 +45,7 @@ PY
 want_file workspace/files/shared fast
 run "$sandhost" show --json
 want_json 1 totals executions sessions
-want_json 4 totals executions commands
+want_json 5 totals executions commands
 want_json 2 totals executions failed
 want_json 1 totals executions timed_out
 
