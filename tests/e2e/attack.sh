@@ -20,6 +20,7 @@ limit() { timeout --kill-after 5 "$@"; } # a hang is a failure, too
 # The ordinary user gets a copy of the programs: the build may lie where that user cannot go.
 chmod 755 "$work"
 as=() # words before each program
+user=$((10000 + $$ % 50000)) # of this test alone: the kernel counts processes by user
 become_user() {
   local built
   mkdir "$work/prefix"
@@ -30,14 +31,14 @@ become_user() {
   find "$work/prefix" -name '*.a' -delete
   chmod -R a+rX "$work/prefix"
   mkdir -p "$work/user"
-  chown 12345:12345 "$work/user"
+  chown $user:$user "$work/user"
   chmod 755 "$work/user"
   sandhost=$work/prefix/bin/sandhost
   attacks=$work/attacks
   cp -r "$SANDHOST_SOURCE/tests/e2e/attack" "$attacks"
   chmod -R a+rX "$attacks"
   python=/usr/bin/python3
-  as=(setpriv --reuid 12345 --regid 12345 --clear-groups --inh-caps=-all)
+  as=(setpriv --reuid $user --regid $user --clear-groups --inh-caps=-all)
   export HOME=$work/user SANDHOST_STATE_DIR=$work/user/state
   cd "$work/user"
 }
@@ -79,14 +80,14 @@ hand_out_group() {
     member=$group/own
     mkdir "$member"
   fi
-  chown -R 12345:12345 "$group"
+  chown -R $user:$user "$group"
   as=(sh -c 'echo $$ >"$0" && exec "$@"' "$member/cgroup.procs" "${as[@]}")
 }
 
 fresh() { # an empty workspace, of who runs the host
   rm -rf files facts agent.json
   mkdir files
-  [ ${#as[@]} -eq 0 ] || chown 12345:12345 files
+  [ ${#as[@]} -eq 0 ] || chown $user:$user files
 }
 
 config() { # MANIFEST [OPTIONS]
@@ -104,7 +105,7 @@ inside() { # WORDS OF EXEC...
 }
 
 nothing_left() { # MARK OF A PROCESS, WHAT WAS DONE
-  [ -z "$(pgrep -f "^sleep $1" || true)" ] || fail "a process outlived the run: $2"
+  [ -z "$(pgrep -f "^sleep $1\$" || true)" ] || fail "a process outlived the run: $2"
 }
 
 . "$attacks/session.bash"
@@ -138,7 +139,7 @@ sandboxes_beside() {
   bring beside.py
   rm -rf beside
   cp -r files beside
-  [ ${#as[@]} -eq 0 ] || chown 12345:12345 beside
+  [ ${#as[@]} -eq 0 ] || chown $user:$user beside
   "${as[@]}" "$sandhost" exec -q -w beside -- "exec python3 -B beside.py be $number" >"$work/up" 2>&1 </dev/null &
   other=$!
   for ((tries = 0; tries < 3000; tries++)); do
@@ -272,7 +273,7 @@ left_files() {
   echo original >files/own.txt
   ln -s "$work/outside.txt" files/link.txt # of the host's making: nothing is written through it
   ln -s "$work/outside" files/linked
-  [ ${#as[@]} -eq 0 ] || chown -R -h 12345:12345 files
+  [ ${#as[@]} -eq 0 ] || chown -R -h $user:$user files
   cat >"$work/mess.py" <<'PY'
 import os, socket
 def text(path, content="hostile\n"):
@@ -331,7 +332,7 @@ PY
 racing_links() {
   fresh
   echo keep >files/own.txt
-  [ ${#as[@]} -eq 0 ] || chown 12345:12345 files/own.txt
+  [ ${#as[@]} -eq 0 ] || chown $user:$user files/own.txt
   inside -q -- 'mkdir a; for i in $(seq 100); do echo data >a/passwd; done
     (while :; do mv a b; ln -s /etc a; rm a; mv b a; done >/dev/null 2>&1 &) ; sleep 0.2; for i in $(seq 200); do echo $i >f$i; done'
   want_exit 0
@@ -360,7 +361,7 @@ remove_everything() {
   fresh
   config ''
   echo keep >files/kept.txt
-  [ ${#as[@]} -eq 0 ] || chown 12345:12345 files/kept.txt
+  [ ${#as[@]} -eq 0 ] || chown $user:$user files/kept.txt
   # Only with what the attempts above have shown, that /usr is read-only.
   session 'touch /usr/bin/env 2>/dev/null && exit 3; chmod -R a+w /etc /var /dev 2>/dev/null
     rm -rf --no-preserve-root /etc /var /dev /tmp /workspace /proc /bin /sbin /lib* /usr/bin /usr/sbin 2>/dev/null; echo tried' \

@@ -33,7 +33,7 @@ said() {
 }
 nothing_left() { # MARK OF A PROCESS, WHAT WAS DONE
   [[ $(containers) == '[]' ]] || fail "a container is left: $2"
-  [ -z "$(pgrep -f "^sleep $1" || true)" ] || fail "a process outlived its container: $2"
+  [ -z "$(pgrep -f "^sleep $1\$" || true)" ] || fail "a process outlived its container: $2"
 }
 memory_can_be_limited() { engine_api GET /info | grep -q '"MemoryLimit":true'; }
 containers() { engine_api GET "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22omnicoreagent.sandbox%3D1%22%5D%7D"; }

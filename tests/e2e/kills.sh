@@ -8,13 +8,13 @@
 
 percent=${SANDHOST_KILLS:-100}
 [ -z "$SANDHOST_SANITIZED" ] || percent=$((percent / 4)) # the same points, only slower to reach
-as=()
+as=() user=$((10000 + $$ % 50000)) # of this test alone: the kernel counts processes by user
 script=$SANDHOST_SOURCE/tests/e2e/kills/kills.py
 
 kill_at() { # DOOR ROUNDS: in a folder and with a record of its own
   local folder=$work/$who/$1 rounds=$(($2 * percent / 100))
   mkdir -p "$folder"
-  [ ${#as[@]} -eq 0 ] || chown 12345:12345 "$folder"
+  [ ${#as[@]} -eq 0 ] || chown $user:$user "$folder"
   (cd "$folder" && SANDHOST_STATE_DIR=$folder/state "${as[@]}" /usr/bin/python3 -B "$script" "$1" "$((rounds > 6 ? rounds : 6))" "$sandhost") ||
     fail "as $who"
 }
@@ -53,6 +53,6 @@ chmod -R a+rX "$work/prefix"
 mkdir "$work/user"
 chmod 755 "$work/user"
 sandhost=$work/prefix/bin/sandhost script=$work/prefix/kills/kills.py who=user
-as=(setpriv --reuid 12345 --regid 12345 --clear-groups --inh-caps=-all)
+as=(setpriv --reuid $user --regid $user --clear-groups --inh-caps=-all)
 export HOME=$work/user
 doors 40 10

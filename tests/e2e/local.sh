@@ -41,9 +41,10 @@ run "$sandhost" check agent.json
 want_exit 0
 want_in_err host_execution_not_contained
 
-run "$sandhost" exec --config agent.json --timeout 1 -- '(setsid sleep 4321 &) ; sleep 4321'
+mark="sleep 8$$" # of this test alone
+run "$sandhost" exec --config agent.json --timeout 1 -- "(setsid $mark &) ; $mark"
 want_exit 137
-wait_until "a process outlived the limit" '! pgrep -f "^sleep 4321$" >/dev/null'
+wait_until "a process outlived the limit" '! pgrep -f "^$mark\$" >/dev/null'
 
 rm -r app
 run "$sandhost" exec --config agent.json -- true

@@ -166,10 +166,10 @@ cancelled_bomb() {
     wait $host || code=$?
     [ "$code" -ne 0 ] || fail "a run that was cancelled by SIG$signal is told as a success"
     for ((tries = 0; tries < 1200; tries++)); do
-      [ -n "$(pgrep -f "sleep.* $mark" || true)" ] || break
+      [ -n "$(pgrep -f "sleep.* $mark\$" || true)" ] || break
       sleep 0.05
     done
-    [ -z "$(pgrep -f "sleep.* $mark" || true)" ] || fail "processes outlived SIG$signal: $(pgrep -af "sleep.* $mark")"
+    [ -z "$(pgrep -f "sleep.* $mark\$" || true)" ] || fail "processes outlived SIG$signal: $(pgrep -af "sleep.* $mark\$")"
   done
   said "a bomb that is cancelled leaves nothing"
 }
@@ -279,7 +279,7 @@ hostile_workspace() {
   echo first >files/own.txt
   mkdir files/folder
   echo first >files/folder/inner.txt
-  [ ${#as[@]} -eq 0 ] || chown -R 12345:12345 files
+  [ ${#as[@]} -eq 0 ] || chown -R $user:$user files
   session 'cat own.txt folder/inner.txt; rm -r own.txt folder; mkfifo own.txt; ln -s /tmp folder; echo outside >/tmp/inner.txt' \
     'host: echo second >files/own.txt; echo second >files/folder/inner.txt' \
     'cat own.txt folder/inner.txt; grep second /tmp/inner.txt 2>/dev/null' \
@@ -320,7 +320,7 @@ kernel_objects() {
   bring used_up.py
   rm -rf beside
   mkdir beside
-  [ ${#as[@]} -eq 0 ] || chown 12345:12345 beside
+  [ ${#as[@]} -eq 0 ] || chown $user:$user beside
   session 'python3 -B used_up.py objects' 'echo served; sh -c "exit 7"; echo $?' \
     "host: '$sandhost' exec -q -y -c agent.json -w beside -- 'echo also served; echo back >back.txt'" \
     'kill -9 -1; sleep 0.2; echo over' 'echo served again'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # session.bash: commands in one sandbox, and their answers. Sourced by attack.sh and docker-attack.sh, which set attacks
-# (this folder), python (who drives it) and as (words before each program).
+# (this folder), python (who drives it), as (words before each program) and, where there are such words, user (who it is).
 
 # Runs commands one after the other in one sandbox; their answers are $answers, to be asked with: answer N KEY
 # One that begins with "limit N: " is to meet its limit, of N seconds; the others have more time than any machine takes.
