@@ -355,7 +355,7 @@ want_out "$id timeout"
 
 # ---- A run that goes on elsewhere is left alone; one that is ended there notices
 config free.json "\"allow\": [$files, {\"rule_id\": \"run\", \"capability\": \"process.exec\"}]"
-"$sandhost" exec --config free.json -- 'sleep 60' >/dev/null 2>elsewhere &
+"$sandhost" exec --config free.json -t 180 -- 'sleep 1000' >/dev/null 2>elsewhere &
 host=$!
 at_exit+=("kill -KILL $host 2>/dev/null")
 running="SELECT run_id FROM runs JOIN events ON run = number WHERE status = 'running' AND type = 'sandbox_exec_started'"
@@ -369,7 +369,7 @@ wait $host && fail "the cancelled run ended well" || true
 [ "$(cat elsewhere)" = "sandhost: Run $id was ended, or taken over, from outside" ] || fail "told: $(cat elsewhere)"
 
 # ---- A process that died with a command in flight: nobody repeats it
-"$sandhost" exec --config free.json -- 'sleep 60' >/dev/null 2>&1 &
+"$sandhost" exec --config free.json -t 180 -- 'sleep 1000' >/dev/null 2>&1 &
 host=$!
 wait_until "no run begins" 'id=$(sql "$running") && [ -n "$id" ]'
 kill -KILL $host

@@ -140,7 +140,7 @@ sandboxes_beside() {
   rm -rf beside
   cp -r files beside
   [ ${#as[@]} -eq 0 ] || chown $user:$user beside
-  "${as[@]}" "$sandhost" exec -q -w beside -- "exec python3 -B beside.py be $number" >"$work/up" 2>&1 </dev/null &
+  "${as[@]}" "$sandhost" exec -q -w beside -t 180 -- "exec python3 -B beside.py be $number" >"$work/up" 2>&1 </dev/null &
   other=$!
   for ((tries = 0; tries < 3000; tries++)); do
     ! grep -qs up "$work/up" && kill -0 $other 2>/dev/null || break

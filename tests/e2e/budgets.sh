@@ -358,7 +358,7 @@ for n in $(seq 10); do wait "${pids[n]}"; done
 
 # ---- Killed with a command in flight: its hold is free once the run is told as interrupted
 config time.json "\"application_id\": \"time\", \"application\": [$(limit sandbox_seconds 1000)]"
-"$sandhost" exec --config time.json -- 'sleep 60' >/dev/null 2>&1 &
+"$sandhost" exec --config time.json -t 180 -- 'sleep 1000' >/dev/null 2>&1 &
 host=$!
 wait_until "nothing is held" '[ "$(sql "SELECT count(*) FROM budget_holds")" = 1 ]'
 # How long a sandbox takes to open is the machine's: not the second that is held, but all there is.

@@ -13,7 +13,7 @@ trap '[ -z "$live" ] || kill -9 "$live" 2>/dev/null || true; cleanup' EXIT
 # Starts a run that hangs in a sandbox; its process is $!, its sandbox $ref, its run $run_id.
 start_hanging() {
   rm -f "$work/before" && ls "$SWEEPER_FOLDER" >"$work/before"
-  "$sandhost" exec "${sweeper[@]}" -q -- hang >/dev/null 2>&1 </dev/null &
+  "$sandhost" exec "${sweeper[@]}" -q -t 180 -- hang >/dev/null 2>&1 </dev/null &
   started=$!
   wait_until "no sandbox was made" \
     'ref=$(ls "$SWEEPER_FOLDER" | grep -vxFf "$work/before") && run_id=$(cat "$SWEEPER_FOLDER/$ref") && [ -n "$run_id" ]'

@@ -19,8 +19,9 @@ engine_image python:test python
 fresh() { rm -rf files agent.json && mkdir files; }
 config() { # MANIFEST [OPTIONS]
   cat >agent.json <<JSON
-{"governance_config": {"profile": "interactive-dev", "sandbox_manifest": {$1}, "sandbox_config": {"provider": "docker",
-  "options": {"image": "python:test", "guest": "$guest", "workdir_size": "24m", "tmp_size": "8m"${2:+, $2}}}}}
+{"agent_config": {"tool_call_timeout": 1000,
+  "governance_config": {"profile": "interactive-dev", "sandbox_manifest": {$1}, "sandbox_config": {"provider": "docker",
+    "options": {"image": "python:test", "guest": "$guest", "workdir_size": "24m", "tmp_size": "8m"${2:+, $2}}}}}}
 JSON
 }
 inside() { # WORDS OF EXEC...
@@ -107,7 +108,7 @@ refused_attempts() {
   # Another container of the same engine, at the same time.
   mkdir -p "$work/other"
   echo here >"$work/other/beside-86397.txt"
-  "$sandhost" exec -q -y -c agent.json -w "$work/other" -- 'echo up; exec sleep 86397' >"$work/up" 2>&1 &
+  "$sandhost" exec -q -y -c agent.json -w "$work/other" -t 1000 -- 'echo up; exec sleep 86397' >"$work/up" 2>&1 &
   local other=$!
   wait_until "the other container did not start" 'grep -qs up "$work/up"'
   if [ "$guest" = always ]; then

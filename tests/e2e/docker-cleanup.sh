@@ -8,7 +8,10 @@ engine_start --own docker # what removes any container needs an engine of its ow
 engine_image busybox:test busybox
 engine=$DOCKER_HOST
 docker=(-c agent.json)
-echo '{"governance_config": {"sandbox_config": {"provider": "docker", "options": {"image": "busybox:test"}}}}' >agent.json
+cat >agent.json <<'JSON'
+{"agent_config": {"tool_call_timeout": 1000,
+  "governance_config": {"sandbox_config": {"provider": "docker", "options": {"image": "busybox:test"}}}}}
+JSON
 mkdir files
 
 ids() { # of all containers with sandhost's label
@@ -55,7 +58,7 @@ leave_one mute
 second=$id second_run=$run_id
 
 # A living run, in this record; a stranger's, which is young; and a container that is somebody else's altogether.
-"$sandhost" exec -q "${docker[@]}" -w files -- 'echo up; sleep 3600' >"$work/up" 2>&1 &
+"$sandhost" exec -q "${docker[@]}" -w files -t 1000 -- 'echo up; sleep 3600' >"$work/up" 2>&1 &
 live=$!
 at_exit+=("kill -9 $live 2>/dev/null")
 wait_until "the living run did not start" 'grep -qs up "$work/up"'

@@ -165,7 +165,7 @@ want_in_err 'timed out'
 
 config ''
 mark=$$
-"$sandhost" exec -q -w files -c agent.json -- "echo up; sleep 3$mark" >up 2>&1 &
+"$sandhost" exec -q -w files -c agent.json -t 180 -- "echo up; sleep 3$mark" >up 2>&1 &
 host=$!
 wait_until "the command did not start" 'grep -q up up'
 run_id=$("$sandhost" show --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["run_id"])')

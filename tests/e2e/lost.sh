@@ -16,7 +16,7 @@ mkfifo requests
 "$sandhost" session <requests >answers 2>err &
 session=$!
 exec 7>requests
-echo '{"id": 1, "command": "echo x > made; sleep '$mark'", "timeout": 100}' >&7
+echo '{"id": 1, "command": "echo x > made; sleep '$mark'", "timeout": 180}' >&7
 find_init "$mark"
 kill -KILL "$victim"
 # A command that is sent before the loss is noticed is lost with it.

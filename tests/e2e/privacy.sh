@@ -264,7 +264,7 @@ exec 9>lines
 # A run that waits begins nothing more, and ends with the last that it began: the sleep has to be first.
 begun() { sqlite3 "$SANDHOST_STATE_DIR/record.db" "SELECT count(*) FROM events WHERE type = 'sandbox_exec_started'"; }
 before=$(begun)
-echo '{"id": 1, "command": "sleep 1000"}' >&9
+echo '{"id": 1, "command": "sleep 1000", "timeout": 180}' >&9
 wait_until "the session begins nothing" '[ "$(begun)" -gt "$before" ]'
 echo "{\"id\": 2, \"command\": \"printf %s $model\"}" >&9
 wait_until "nothing waits" 'grep -q awaiting_approval out.1'

@@ -215,7 +215,7 @@ want_json "$first" runs 0 run_id
 size=$(stat -c %s "$db")
 run "$sandhost" record verify --json
 want_json 0 pruned
-"$sandhost" exec -q -- 'echo up; exec sleep 600' >up 2>&1 &
+"$sandhost" exec -q -t 180 -- 'echo up; exec sleep 600' >up 2>&1 &
 host=$!
 at_exit+=("kill -KILL $host 2>/dev/null")
 wait_until "the command did not start" 'grep -q up up'
@@ -286,7 +286,7 @@ want_err ''
 
 # A host that is killed: what the command had said by then is there, but for the last moments.
 export SANDHOST_STATE_DIR=$work/third
-"$sandhost" exec -q -- 'for i in $(seq 6000); do echo line $i; sleep 0.05; done' >/dev/null 2>&1 &
+"$sandhost" exec -q -t 180 -- 'for i in $(seq 6000); do echo line $i; sleep 0.05; done' >/dev/null 2>&1 &
 host=$!
 at_exit+=("kill -KILL $host 2>/dev/null")
 wait_until "nothing is kept" '[[ $("$sandhost" show --output 1 2>/dev/null) == *"line 3"* ]]'

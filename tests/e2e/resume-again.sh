@@ -82,7 +82,7 @@ want_json 'in session
 ' data stdout
 
 # What began is not begun again: cancelled is cancelled.
-run "$sandhost" exec -j -c ask.json -- 'touch begun; sleep 1000'
+run "$sandhost" exec -j -c ask.json -t 180 -- 'touch begun; sleep 1000'
 id=$(json run_id)
 run "$sandhost" approve "$id" "$(json approvals 0 approval_id)" -a al
 "$sandhost" resume -q "$id" >/dev/null 2>&1 &

@@ -147,7 +147,7 @@ cancelled_bomb() {
   fresh
   config '' '"pids_limit": 64'
   for signal in INT TERM; do
-    "${as[@]}" "$sandhost" exec -q -y -c agent.json -w files -- \
+    "${as[@]}" "$sandhost" exec -q -y -c agent.json -w files -t 180 -- \
       "(sleep 0.5; echo going) & b() { (exec -a sleep-$mark sleep $mark) & b | b & }; b 2>/dev/null; while :; do sleep $mark; done" \
       >"$work/bomb" 2>&1 </dev/null &
     host=$!
