@@ -95,6 +95,7 @@ def tracer():
         call("ptrace", 0, 0, 0, 0)
         os.kill(os.getpid(), signal.SIGSTOP)
         live("traced")
+    beat("tracer")
     while True:
         pid, status = os.waitpid(child, 0)
         if not os.WIFSTOPPED(status):
@@ -123,7 +124,7 @@ WAYS = {  # and the files that tell that it has begun
     "keeper": (lambda: named("keeper", b"sandhost-keeper"), ["keeper"]),
     "reaper": (reaper, ["reaper", "reaper-itself"]),
     "siblings": (siblings, ["sibling"]),
-    "tracer": (tracer, ["traced"]),
+    "tracer": (tracer, ["traced", "tracer"]),
     "stopped": (stopped, ["woken", "waker"]),
     "runner": (runner, ["runner"]),
 }
