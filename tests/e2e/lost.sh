@@ -51,14 +51,11 @@ session=$!
 exec 7>more
 echo '{"id": 1, "command": "sleep '$mark'1 </dev/null >/dev/null 2>&1 & echo begun"}' >&7
 find_init "${mark}1"
-until [ -s answers ]; do sleep 0.02; done
+wait_until "no answer to the first command" '[ -s answers ]'
 kill -KILL "$victim"
-while [ -e "/proc/$victim" ] && ! grep -q '^State:.*Z' "/proc/$victim/status" 2>/dev/null; do sleep 0.02; done
+wait_until "the sandbox does not die" '[ ! -e /proc/$victim ] || grep -q "^State:.*Z" /proc/$victim/status 2>/dev/null'
 echo '{"id": 2, "command": "echo second"}' >&7
-for _ in $(seq 500); do
-  [ "$(wc -l <answers)" -lt 2 ] || break
-  sleep 0.02
-done
+wait_until "no answer to the second command" '[ "$(wc -l <answers)" -ge 2 ]'
 echo '{"id": 3, "command": "echo third"}' >&7
 exec 7>&-
 code=0
