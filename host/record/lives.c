@@ -268,14 +268,16 @@ static char *ids_with(JsonObject *asks, const char *status, const char *key) {
   return g_string_free(ids, ids->len == 0);
 }
 
-static gboolean is_live(const Life *life) {
-  if (!life->lives) {
-    return TRUE; /* the process that began it has nobody who could take it over */
-  }
+/* Where a run lives whose process is there and says so; NULL: it does not. Constant. */
+static const char *home_of(const Life *life) {
   RecordOwner self = record_owner_self();
   gboolean gone = record_owner_is_gone(&life->owner, &self);
+  gboolean ours = record_owner_is_same(&life->owner, &self);
   record_owner_clear(&self);
-  return !gone && clock_wall() - life->heartbeat_at < life->lease * CLOCK_SECOND;
+  /* The process that began one without a life has nobody who could take it over. */
+  gboolean live =
+      !life->lives || (!gone && clock_wall() - life->heartbeat_at < life->lease * CLOCK_SECOND);
+  return !live ? NULL : ours ? "this process" : "another process";
 }
 
 static const char *cause_of(const Life *life, const Waits *waits) {
@@ -300,9 +302,9 @@ static void check_resumable(const Life *life, const char *run_id, const Waits *w
                     life->status);
     return;
   }
-  if (strcmp(life->status, "running") == 0 && is_live(life)) {
-    record_conflict(refusal, "Run %s is running in another process (its heartbeat is current)",
-                    run_id);
+  const char *home = strcmp(life->status, "running") == 0 ? home_of(life) : NULL;
+  if (home) {
+    record_conflict(refusal, "Run %s is running in %s (its heartbeat is current)", run_id, home);
     return;
   }
   if (!life->request) {

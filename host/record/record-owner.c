@@ -84,3 +84,10 @@ gboolean record_owner_is_gone(const RecordOwner *owner, const RecordOwner *self)
   }
   return state == 'Z' || state == 'X' || (owner->start != 0 && start != owner->start);
 }
+
+gboolean record_owner_is_same(const RecordOwner *owner, const RecordOwner *self) {
+  gboolean known = *self->boot && *self->namespace && self->start != 0;
+  return known && owner->pid == self->pid && owner->start == self->start &&
+         g_strcmp0(owner->boot, self->boot) == 0 &&
+         g_strcmp0(owner->namespace, self->namespace) == 0;
+}

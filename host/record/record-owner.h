@@ -23,4 +23,7 @@ void record_owner_clear(RecordOwner *owner);
  * another container of this machine, counts as living. */
 gboolean record_owner_is_gone(const RecordOwner *owner, const RecordOwner *self);
 
+/* Whether both surely are one process. */
+gboolean record_owner_is_same(const RecordOwner *owner, const RecordOwner *self);
+
 #endif

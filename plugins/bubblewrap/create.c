@@ -289,6 +289,10 @@ static int32_t spawn(struct making *making, gboolean disable_userns,
     close(files[i]);
   }
   sem_post(&making->instance->starts);
+  if (error < 0 && access("/proc/self/fd", F_OK) < 0) {
+    return fail_call(making->instance->host, making->call, SANDHOST_UNAVAILABLE,
+                     "bubblewrap needs /proc, which is not mounted here: mount -t proc proc /proc");
+  }
   if (error < 0) {
     return fail_call_errno(making->instance->host, making->call, SANDHOST_UNAVAILABLE, -error,
                            "cannot start %s", making->bwrap);

@@ -519,7 +519,7 @@ static void test_live(Fixture *fixture, gconstpointer data) {
   leave_run(fixture, "api", "[]");
   sandhost_run *run = resume(fixture->host, DEAD);
   assert_refused(sandhost_resume(fixture->host, DEAD, NULL, &other, &error), SANDHOST_STATUS_STATE,
-                 &error, "Run " DEAD " is running in another process (its heartbeat is current)");
+                 &error, "Run " DEAD " is running in this process (its heartbeat is current)");
   end(run);
 }
 

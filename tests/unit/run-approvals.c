@@ -443,7 +443,7 @@ static void test_resume_refusals(Place *place, gconstpointer unused) {
   g_autoptr(Record) record = open_record(place->path);
   take(record, "owner_2", "No run " RUN);
   begin_life(record, TRUE);
-  take(record, "owner_2", "Run " RUN " is running in another process (its heartbeat is current)");
+  take(record, "owner_2", "Run " RUN " is running in this process (its heartbeat is current)");
   suspend(record, APPROVAL, "ls", 100);
   suspend(record, "approval_2", "ls", 100);
   end_waiting(record);
@@ -454,7 +454,7 @@ static void test_resume_refusals(Place *place, gconstpointer unused) {
   resume_decide(record, RUN, "approval_2", "deny", "bob", NULL, NULL, NULL, &error);
   g_assert_no_error(error);
   take(record, "owner_2", NULL);
-  take(record, "owner_3", "Run " RUN " is running in another process (its heartbeat is current)");
+  take(record, "owner_3", "Run " RUN " is running in this process (its heartbeat is current)");
   record_end_life(record, RUN, "owner_2", "completed", NULL, &error);
   g_assert_no_error(error);
   take(record, "owner_3", "Run " RUN " is completed; only a waiting or stopped run can resume");
