@@ -100,6 +100,11 @@ static gboolean choose_name(const char *option, const char *text, char **name, G
     g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "%s must not be empty", option);
     return FALSE;
   }
+  if (text && !config_name_is_good(text)) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                "%s must be valid UTF-8 of at most %u bytes", option, CONFIG_MAX_NAME);
+    return FALSE;
+  }
   if (text) {
     g_free(*name);
     *name = g_strdup(text);

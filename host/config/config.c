@@ -205,6 +205,17 @@ static void read_credentials(Config *config, JsonObject *object) {
   config->credentials = (char **)g_ptr_array_free(found, FALSE);
 }
 
+gboolean config_name_is_good(const char *name) {
+  gsize length = strnlen(name, CONFIG_MAX_NAME + 1);
+  return length <= CONFIG_MAX_NAME && name[strspn(name, " \t\r\n\v\f")] &&
+         g_utf8_validate(name, (gssize)length, NULL);
+}
+
+static gboolean refuse_name(const char *key, GError **error) {
+  return check_refuse(error, "%s must be at most %u bytes long, and not blank", key,
+                      CONFIG_MAX_NAME);
+}
+
 /* What may stand beside agent_config. Of model_config nothing is used but its key, to be taken out of what
  * others see. */
 static gboolean read_beside(Config *config, JsonObject *object, const char *base, GError **error) {
@@ -219,11 +230,17 @@ static gboolean read_beside(Config *config, JsonObject *object, const char *base
     if (!text || !*text) {
       return check_refuse(error, "name must be a non-empty string");
     }
+    if (!config_name_is_good(text)) {
+      return refuse_name("name", error);
+    }
     g_free(config->agent_name);
     config->agent_name = g_strdup(text);
   }
   if (!check_full_text(object, "the configuration", "session_id", &config->session_id, error)) {
     return FALSE;
+  }
+  if (config->session_id && !config_name_is_good(config->session_id)) {
+    return refuse_name("session_id", error);
   }
   return !registered || read_registered(config, registered, base, error);
 }

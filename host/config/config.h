@@ -13,6 +13,9 @@
 #include "config/manifest.h"
 #include "config/privacy-config.h"
 
+/* Bytes of the name of an agent, or of a session. */
+#define CONFIG_MAX_NAME 256u
+
 typedef struct {
   /* agent_config */
   gint64 tool_call_timeout; /* seconds, 2 to 1000, default 180 */
@@ -73,5 +76,8 @@ Config *config_new(JsonObject *object, const char *const *provider_names, GError
 Config *config_load(const char *path, const char *const *provider_names, GError **error);
 void config_free(Config *config);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Config, config_free)
+
+/* Whether an agent or a session may be called so, whoever says it: UTF-8, not blank, CONFIG_MAX_NAME bytes at most. */
+gboolean config_name_is_good(const char *name);
 
 #endif

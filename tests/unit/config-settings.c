@@ -116,6 +116,7 @@ static void test_shape(void) {
       {"{\"model_config\": \"sk-secret\"}", "model_config must be an object"},
       {"{\"name\": \"\"}", "name must be a non-empty string"},
       {"{\"name\": 7}", "name must be a non-empty string"},
+      {"{\"name\": \" \"}", "name must be at most 256 bytes long, and not blank"},
       {"{\"session_id\": \" \"}",
        "the configuration.session_id must be a non-empty string, got ' '"},
   };
