@@ -12,6 +12,7 @@
 #include "sandhost.h"
 
 struct sandhost {
+  guint generation;   /* of the process that opened it (base/forked.h) */
   gint references;    /* atomic: one of the program, one of each run */
   JsonObject *config; /* as given; NULL: the defaults. Not changed once made */
   char *workspace;    /* these three: of the settings; NULL: not set */
@@ -28,7 +29,8 @@ struct sandhost {
 };
 
 struct sandhost_run {
-  sandhost *host; /* a reference */
+  guint generation; /* as its host's */
+  sandhost *host;   /* a reference */
   Run *run;
   Cancel *cancel;
   struct sandhost_hooks hooks; /* its request is NULL */
@@ -66,8 +68,8 @@ sandhost_run *api_run_new(sandhost *host, const struct sandhost_hooks *hooks, in
 void api_run_free(sandhost_run *run);
 /* What the run room is told with; good as long as the run. */
 RunHooks api_run_hooks(sandhost_run *run);
-/* A call begins, unless the run is ending; each that has begun is left. */
-gboolean api_run_enter(sandhost_run *run);
+/* A call begins; each that has begun is left. STATE: none does, since the run is ending, or another process's. */
+int api_run_enter(sandhost_run *run, char **ret_error);
 void api_run_leave(sandhost_run *run);
 /* One call; all borrowed. */
 typedef struct {
@@ -88,6 +90,11 @@ ApproverHook api_approver(sandhost *host);
 /* A JSON object that the program gave: *ret_object is owned, NULL for a NULL text. what names it. CONFIG. */
 gboolean api_take_object(const char *what, const char *text, JsonObject **ret_object,
                          GError **error);
+
+/* Whether a handle is of the process that this one was forked from. Nothing may be done with it: a thread that has its lock
+ * stayed there, and its record and sandbox are that process's. */
+gboolean api_is_inherited(guint generation);
+int api_refuse_inherited(char **ret_error);
 
 /* Give an error out: *ret_error (may be NULL) gets its text; returns its status, which is never OK. error is
  * borrowed. */

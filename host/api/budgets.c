@@ -20,6 +20,9 @@ int sandhost_budgets(sandhost *host, const char *run_id, int all, char **ret_jso
   if (!host || !ret_json) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host and ret_json must not be NULL", ret_error);
   }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
+  }
   g_autoptr(JsonObject) rows = list(host, run_id, all != 0, &error);
   if (!rows) {
     return api_fail(error, ret_error);
@@ -37,6 +40,9 @@ static int decide(sandhost *host, const char *wanted, const char *request_id,
   Record *record = NULL;
   if (!host || !wanted) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host and run_id must not be NULL", ret_error);
+  }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
   }
   const ApproverHook hook = api_approver(host);
   g_autofree char *id = host_find_run(host, wanted, &record, &error);
@@ -107,8 +113,9 @@ static int charge(sandhost_run *run, RunCharge kind, BudgetMeter meter, gint64 a
                   char **ret_hold, char **ret_error) {
   g_autoptr(GError) error = NULL;
   g_autofree char *hold = NULL;
-  if (!api_run_enter(run)) {
-    return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
+  int entered = api_run_enter(run, ret_error);
+  if (entered != SANDHOST_STATUS_OK) {
+    return entered;
   }
   gboolean ok = run_charge(run->run, kind, meter, amount, &hold, &error);
   if (ok && ret_hold) {
@@ -165,8 +172,9 @@ int sandhost_run_settle(sandhost_run *run, const char *hold, long long millionth
     return api_refuse(SANDHOST_STATUS_INVALID,
                       "run and hold must not be NULL, and millionths not negative", ret_error);
   }
-  if (!api_run_enter(run)) {
-    return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
+  int entered = api_run_enter(run, ret_error);
+  if (entered != SANDHOST_STATUS_OK) {
+    return entered;
   }
   gboolean found = take_hold(run, hold, &meter);
   gboolean ok = found && run_settle(run->run, hold, meter, millionths, &error);
@@ -184,8 +192,9 @@ int sandhost_run_waiting(sandhost_run *run, char **ret_json, char **ret_error) {
   if (!run || !ret_json) {
     return api_refuse(SANDHOST_STATUS_INVALID, "run and ret_json must not be NULL", ret_error);
   }
-  if (!api_run_enter(run)) {
-    return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
+  int entered = api_run_enter(run, ret_error);
+  if (entered != SANDHOST_STATUS_OK) {
+    return entered;
   }
   g_autofree char *exhausted = run_exhausted(run->run);
   g_autoptr(JsonObject) told = json_object_new_object();

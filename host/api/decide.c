@@ -22,6 +22,9 @@ int sandhost_approvals(sandhost *host, const char *run_id, int all, char **ret_j
   if (!host || !ret_json) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host and ret_json must not be NULL", ret_error);
   }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
+  }
   g_autoptr(JsonObject) approvals = list(host, run_id, all != 0, &error);
   if (!approvals) {
     return api_fail(error, ret_error);
@@ -78,6 +81,9 @@ static int settle(sandhost *host, const char *run_id, const char *approval_id,
                   ResumeDecision decision, char **ret_approval, char **ret_error) {
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonObject) approval = NULL;
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
+  }
   const ApproverHook hook = api_approver(host);
   decision.hook = &hook;
   decision.known = host_privacy(host);

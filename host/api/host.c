@@ -4,6 +4,7 @@
 
 #include "api/api-private.h"
 #include "base/error.h"
+#include "base/forked.h"
 #include "config/check.h"
 #include "run/execute.h"
 #include "run/story.h"
@@ -31,6 +32,8 @@ static char *absolute(const char *path) {
 
 static sandhost *host_new(const struct sandhost_settings *settings) {
   sandhost *host = g_new0(sandhost, 1);
+  forked_watch();
+  host->generation = forked_generation();
   host->references = 1;
   pthread_mutex_init(&host->lock, NULL);
   host->workspace = absolute(settings->workspace);
@@ -53,6 +56,9 @@ int sandhost_open(const char *config_json, const struct sandhost_settings *setti
     return api_refuse(SANDHOST_STATUS_INVALID,
                       "settings->size is not one that this libsandhost knows", ret_error);
   }
+  if (forked_is_spoilt()) {
+    return api_refuse(SANDHOST_STATUS_STATE, RECORD_FORKED_TEXT, ret_error);
+  }
   g_autoptr(GError) error = NULL;
   sandhost *host = host_new(&own);
   if (config_json && !take_config(host, config_json, &error)) {
@@ -64,7 +70,7 @@ int sandhost_open(const char *config_json, const struct sandhost_settings *setti
 }
 
 void sandhost_close(sandhost *host) {
-  if (host) {
+  if (host && !api_is_inherited(host->generation)) {
     host_unref(host);
   }
 }
@@ -78,10 +84,12 @@ void host_unref(sandhost *host) {
   if (!g_atomic_int_dec_and_test(&host->references)) {
     return;
   }
+  forked_hold();
   g_clear_pointer(&host->record, record_close);
   g_clear_pointer(&host->harness, harness_free);
   g_clear_pointer(&host->privacy, privacy_free);
   provider_registry_free(host->registry);
+  forked_release();
   json_object_put(host->config);
   g_free(host->workspace);
   g_free(host->provider);
@@ -139,12 +147,14 @@ static Harness *make_harness(sandhost *host, GError **error) {
 }
 
 const Harness *host_harness(sandhost *host, GError **error) {
+  forked_hold();
   pthread_mutex_lock(&host->lock);
   if (!host->harness) {
     host->harness = make_harness(host, error);
   }
   const Harness *harness = host->harness;
   pthread_mutex_unlock(&host->lock);
+  forked_release();
   return harness;
 }
 
@@ -163,6 +173,9 @@ int sandhost_check(sandhost *host, char **ret_warnings, char **ret_error) {
   if (!host) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host must not be NULL", ret_error);
   }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
+  }
   const Harness *harness = host_harness(host, &error);
   if (!harness) {
     return api_fail(error, ret_error);
@@ -176,6 +189,10 @@ char *sandhost_tool(sandhost *host, char **ret_error) {
   g_autoptr(GError) error = NULL;
   if (!host) {
     api_refuse(SANDHOST_STATUS_INVALID, "host must not be NULL", ret_error);
+    return NULL;
+  }
+  if (api_is_inherited(host->generation)) {
+    api_refuse_inherited(ret_error);
     return NULL;
   }
   const Harness *harness = host_harness(host, &error);
@@ -205,10 +222,15 @@ static gboolean add_file(sandhost *host, const char *name, const void *what, GEr
 static int add_provider(sandhost *host, const char *name, Registration registration,
                         const void *what, char **ret_error) {
   g_autoptr(GError) error = NULL;
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
+  }
+  forked_hold();
   pthread_mutex_lock(&host->lock);
   gboolean late = host->harness != NULL;
   gboolean ok = !late && registration(host, name, what, &error);
   pthread_mutex_unlock(&host->lock);
+  forked_release();
   if (late) {
     return api_refuse(SANDHOST_STATUS_STATE,
                       "a provider must be registered before the host is checked or used",
@@ -238,6 +260,9 @@ int sandhost_add_test_command(sandhost *host, const char *name, sandhost_test_ha
   if (!host || !name || !handler) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host, name and handler must not be NULL",
                       ret_error);
+  }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
   }
   provider_registry_add_test_command(host->registry, name, handler, user);
   return SANDHOST_STATUS_OK;

@@ -31,6 +31,9 @@ static int tell(sandhost *host, const char *wanted, Telling telling, char **ret_
     return api_refuse(SANDHOST_STATUS_INVALID, "host, run_id and ret_json must not be NULL",
                       ret_error);
   }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
+  }
   g_autofree char *id = host_find_run(host, wanted, &record, &error);
   g_autoptr(JsonObject) told = id ? telling(record, id, wanted, &error) : NULL;
   if (!told) {
@@ -86,6 +89,9 @@ int sandhost_runs(sandhost *host, const char *filter, char **ret_json, char **re
   RecordFilter wanted = {0};
   if (!host || !ret_json) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host and ret_json must not be NULL", ret_error);
+  }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
   }
   if (!api_take_object("filter", filter, &object, &error) ||
       !read_filter(object, texts, &wanted, &error)) {
@@ -158,6 +164,9 @@ int sandhost_record_verify(sandhost *host, const char *run_id, char **ret_json, 
   g_autoptr(GError) error = NULL;
   if (!host || !ret_json) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host and ret_json must not be NULL", ret_error);
+  }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
   }
   g_autoptr(JsonObject) verdict = verify(host, run_id, &error);
   if (!verdict) {

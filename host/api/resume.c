@@ -177,8 +177,9 @@ int sandhost_execute_stopped(sandhost_run *run, char **ret_results, char **ret_e
   if (!run || !ret_results) {
     return api_refuse(SANDHOST_STATUS_INVALID, "run and ret_results must not be NULL", ret_error);
   }
-  if (!api_run_enter(run)) {
-    return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
+  int entered = api_run_enter(run, ret_error);
+  if (entered != SANDHOST_STATUS_OK) {
+    return entered;
   }
   gboolean reset = FALSE;
   g_autoptr(GPtrArray) calls = take_stopped(run, &reset);
@@ -244,6 +245,9 @@ int sandhost_abandon(sandhost *host, const char *run_id, const char *status, con
   g_autoptr(GError) error = NULL;
   if (!host || !run_id) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host and run_id must not be NULL", ret_error);
+  }
+  if (api_is_inherited(host->generation)) {
+    return api_refuse_inherited(ret_error);
   }
   if (status && !g_strv_contains(KNOWN, status)) {
     return api_refuse(SANDHOST_STATUS_INVALID, "status must be cancelled, failed or timeout",

@@ -14,7 +14,6 @@
 #define MAX_APPROVER 256u /* bytes of a name that are kept */
 #define MAX_REQUEST (1u << 20)
 #define MAX_TAG 1024u
-#define MAX_NAME 256u
 
 /* ---- Hooks ------------------------------------------------------------------------------------------------------ */
 
@@ -88,6 +87,10 @@ void api_run_free(sandhost_run *run) {
 sandhost_run *api_run_new(sandhost *host, const struct sandhost_hooks *hooks, int *ret_status,
                           char **ret_error) {
   struct sandhost_hooks own = {.size = sizeof own};
+  if (api_is_inherited(host->generation)) {
+    *ret_status = api_refuse_inherited(ret_error);
+    return NULL;
+  }
   if (hooks &&
       !api_take_sized(hooks, API_SIZE_TO(struct sandhost_hooks, progress), &own, sizeof own)) {
     *ret_status = api_refuse(SANDHOST_STATUS_INVALID,
@@ -98,6 +101,7 @@ sandhost_run *api_run_new(sandhost *host, const struct sandhost_hooks *hooks, in
   own.session_id = NULL;
   own.agent_name = NULL;
   sandhost_run *run = g_new0(sandhost_run, 1);
+  run->generation = host->generation;
   run->host = host_ref(host);
   run->cancel = cancel_new();
   run->hooks = own;
@@ -125,9 +129,7 @@ typedef struct {
 } Names;
 
 static gboolean check_name(const char *member, const char *name, GError **error) {
-  gsize length = name ? strnlen(name, MAX_NAME + 1) : 0;
-  if (!name || (length > 0 && length <= MAX_NAME && g_utf8_validate(name, (gssize)length, NULL) &&
-                name[strspn(name, " \t\r\n")])) {
+  if (!name || config_name_is_good(name)) {
     return TRUE;
   }
   g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
@@ -223,7 +225,7 @@ const char *sandhost_run_request(const sandhost_run *run) {
 }
 
 void sandhost_cancel(sandhost_run *run) {
-  if (run) {
+  if (run && !api_is_inherited(run->generation)) {
     cancel_raise(run->cancel);
   }
 }
@@ -247,6 +249,9 @@ const char *api_run_status(sandhost_run *run) {
 int sandhost_run_end(sandhost_run *run, const char *status, const char *reason, char **ret_error) {
   if (!run) {
     return api_refuse(SANDHOST_STATUS_INVALID, "run must not be NULL", ret_error);
+  }
+  if (api_is_inherited(run->generation)) {
+    return api_refuse_inherited(ret_error);
   }
   pthread_mutex_lock(&run->lock);
   run->ending = TRUE;
@@ -275,12 +280,16 @@ int sandhost_run_end(sandhost_run *run, const char *status, const char *reason, 
 
 /* ---- Commands --------------------------------------------------------------------------------------------------- */
 
-gboolean api_run_enter(sandhost_run *run) {
+int api_run_enter(sandhost_run *run, char **ret_error) {
+  if (api_is_inherited(run->generation)) {
+    return api_refuse_inherited(ret_error);
+  }
   pthread_mutex_lock(&run->lock);
   gboolean ok = !run->ending;
   run->executing += ok ? 1 : 0;
   pthread_mutex_unlock(&run->lock);
-  return ok;
+  return ok ? SANDHOST_STATUS_OK
+            : api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
 }
 
 void api_run_leave(sandhost_run *run) {
@@ -331,8 +340,9 @@ JsonObject *api_run_execute(sandhost_run *run, const ApiCall *request) {
 
 /* Nothing is put into the result where there is no tag. */
 static int execute(sandhost_run *run, const ApiCall *call, char **ret_result, char **ret_error) {
-  if (!api_run_enter(run)) {
-    return api_refuse(SANDHOST_STATUS_STATE, "the run is ending", ret_error);
+  int entered = api_run_enter(run, ret_error);
+  if (entered != SANDHOST_STATUS_OK) {
+    return entered;
   }
   g_autoptr(JsonObject) result = api_run_execute(run, call);
   api_run_leave(run);

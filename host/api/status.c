@@ -6,6 +6,7 @@
 #include "api/api-private.h"
 #include "base/build.h"
 #include "base/error.h"
+#include "base/forked.h"
 #include "base/repr.h"
 #include "provider/sandbox.h"
 
@@ -62,6 +63,17 @@ int api_fail(const GError *error, char **ret_error) {
 int api_fail_argument(const GError *error, char **ret_error) {
   gboolean argument = g_error_matches(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG);
   return api_refuse(argument ? SANDHOST_STATUS_INVALID : status_of(error), error->message,
+                    ret_error);
+}
+
+gboolean api_is_inherited(guint generation) {
+  return generation != forked_generation();
+}
+
+int api_refuse_inherited(char **ret_error) {
+  return api_refuse(SANDHOST_STATUS_STATE,
+                    "the handle belongs to the process that this one was forked from; a child "
+                    "opens its own host",
                     ret_error);
 }
 

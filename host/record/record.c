@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/forked.h"
 #include "record/budgets-private.h"
 #include "record/record-chain.h"
 #include "record/record-seal.h"
@@ -411,7 +412,10 @@ static gboolean make_folder(const char *path, const char *folder, GError **error
   }
   int code = errno;
   g_autofree char *above = g_path_get_dirname(folder);
-  if (!whole && code == ENOENT) {
+  if (code == ENOENT && g_file_test(above, G_FILE_TEST_IS_DIR)) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
+                "could not open the record %s: no folder can be made in %s", path, above);
+  } else if (!whole && code == ENOENT) {
     g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
                 "could not open the record %s: there is no folder %s", path, above);
   } else {
@@ -569,11 +573,22 @@ static int mark_dead(Record *record) {
   return SQLITE_OK;
 }
 
+/* SQLite knows what this process has locked by a table in memory, which a child finds as it was at the fork: it would
+ * take its parent's locks for its own, and wait for ever for a thread that it does not have. */
+static gboolean check_forked(GError **error) {
+  if (!forked_is_spoilt()) {
+    return TRUE;
+  }
+  g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFLICT, RECORD_FORKED_TEXT);
+  return FALSE;
+}
+
 static Record *open_record(const char *path, gboolean to_read, GError **error) {
-  if (!make_file(path, error)) {
+  if (!check_forked(error) || !make_file(path, error)) {
     return NULL;
   }
   g_autoptr(Record) record = g_new0(Record, 1);
+  forked_hold();
   g_autoptr(GError) refusal = NULL;
   pthread_mutex_init(&record->lock, NULL);
   record->path = g_strdup(path);
@@ -609,6 +624,7 @@ void record_close(Record *record) {
     sqlite3_finalize(record->statements[i]);
   }
   sqlite3_close(record->db);
+  forked_release();
   pthread_mutex_destroy(&record->lock);
   g_free(record->path);
   g_free(record);

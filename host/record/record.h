@@ -17,12 +17,17 @@ typedef struct Record Record;
  * /var/lib/sandhost; with /record.db behind it. Returns owned. */
 char *record_default_path(void);
 
+/* Why a process has no record. */
+#define RECORD_FORKED_TEXT                                                                         \
+  "this process was forked from one whose host was in use: fork before the first host is "         \
+  "opened, or execute a new program"
+
 /* Opens or makes the file (mode 0600, folders 0700); brings an older layout up, refuses a newer
  * one: "{path} was written by a newer sandhost (layout {n}, this one knows {m})". A file that is
  * no database, or another program's: "{path} is not a record of sandhost: {why}". Anything else:
  * "could not open the record {path}: {reason}". Runs whose process is gone are marked
  * interrupted, with the event run_interrupted. A record does not survive a fork: a child opens
- * its own. */
+ * its own, if none was open in its parent then; else CONFLICT RECORD_FORKED_TEXT (base/forked.h). */
 Record *record_open(const char *path, GError **error);
 
 /* The same for whoever only reads: what cannot be written, as on a file system without writing, is opened as it stands;

@@ -9,46 +9,71 @@
 
 #define RUN "run_00000000000000000000000000000001"
 
-/* A process that has begun to write, and does not go on; stops: it is stopped. */
-static pid_t hold(const char *path, gboolean stops) {
+/* A process that begins to write when its gate is closed, says so, and does not go on; stops: it is stopped. It is forked
+ * before this one has a record, or it could have none. */
+typedef struct {
+  pid_t child;
+  int gate;
+  int ready;
+} Holder;
+
+static void hold(const char *path, gboolean stops, int gate, int ready) {
+  char byte = 0;
+  if (read(gate, &byte, 1) != 0) {
+    _exit(1);
+  }
+  Record *record = record_open(path, NULL);
+  if (!record || record_run_statement(record, STATEMENT_BEGIN) != SQLITE_OK ||
+      write(ready, "", 1) != 1) {
+    _exit(1);
+  }
+  while (TRUE) {
+    stops ? raise(SIGSTOP) : pause();
+  }
+}
+
+static Holder holder_new(const char *path, gboolean stops) {
+  int gate[2];
   int ready[2];
-  g_assert_cmpint(pipe(ready), ==, 0);
+  g_assert_cmpint(pipe(gate) | pipe(ready), ==, 0);
   pid_t child = fork();
   if (child == 0) {
-    Record *record = record_open(path, NULL);
-    record_run_statement(record, STATEMENT_BEGIN);
+    close(gate[1]);
     close(ready[0]);
-    (void)!write(ready[1], "", 1);
-    while (TRUE) {
-      stops ? raise(SIGSTOP) : pause();
-    }
+    hold(path, stops, gate[0], ready[1]);
   }
-  char byte;
-  g_assert_cmpint(read(ready[0], &byte, 1), ==, 1);
+  close(gate[0]);
+  close(ready[1]);
+  return (Holder){.child = child, .gate = gate[1], .ready = ready[0]};
+}
+
+static void let_hold(const Holder *holder, gboolean stops) {
+  char byte = 0;
+  close(holder->gate);
+  g_assert_cmpint(read(holder->ready, &byte, 1), ==, 1);
+  close(holder->ready);
   if (stops) {
     int status = 0;
-    g_assert_cmpint(waitpid(child, &status, WUNTRACED), ==, child);
+    g_assert_cmpint(waitpid(holder->child, &status, WUNTRACED), ==, holder->child);
     g_assert_true(WIFSTOPPED(status));
   }
-  close(ready[0]);
-  close(ready[1]);
-  return child;
 }
 
 static void check(const Place *place, gboolean stops, const char *wanted) {
   g_autoptr(GError) error = NULL;
+  const Holder holder = holder_new(place->path, stops);
   g_autoptr(Record) record = open_record(place->path);
   begin_run(record, RUN);
-  pid_t child = hold(place->path, stops);
+  let_hold(&holder, stops);
   record->longest = CLOCK_SECOND / 10;
   g_assert_false(record_append(record, RUN, "a", NULL, NULL, &error));
-  g_autofree char *number = g_strdup_printf("%ld", (long)child);
+  g_autofree char *number = g_strdup_printf("%ld", (long)holder.child);
   g_auto(GStrv) parts = g_strsplit(wanted, "PID", -1);
   g_autofree char *end = g_strjoinv(number, parts);
   g_autofree char *text = g_strdup_printf("could not write the record %s: %s", place->path, end);
   g_assert_cmpstr(error->message, ==, text);
-  kill(child, SIGKILL);
-  waitpid(child, NULL, 0);
+  kill(holder.child, SIGKILL);
+  waitpid(holder.child, NULL, 0);
   record->longest = 30 * CLOCK_SECOND;
   append_text(record, RUN, "a", NULL, NULL);
 }

@@ -214,21 +214,42 @@ static void test_marked_once(Place *place, gconstpointer unused) {
   assert_json(json_get(event_at(run, count - 2), "type"), "\"x\"");
 }
 
-/* The parent lives: a child that opens the record leaves its run alone. */
+/* A child that begins a run, says so, and lives until it is told to end it. */
+static void run_until_told(const char *path, int told, int gate) {
+  char byte = 0;
+  Record *record = record_open(path, NULL);
+  g_autoptr(JsonObject) header = json_object_new_object();
+  child_assert(record && record_begin(record, "run_1", "trace", header, NULL));
+  child_assert(write(told, "x", 1) == 1 && read(gate, &byte, 1) == 0);
+  child_assert(record_end(record, "run_1", "completed", NULL, NULL));
+  record_close(record);
+  _exit(0);
+}
+
+/* Who opens the record leaves the run of a process that lives alone. */
 static void test_living_owner(Place *place, gconstpointer unused) {
   (void)unused;
-  Record *record = open_record(place->path);
-  begin_run(record, "run_1");
+  char byte = 0;
+  int told[2];
+  int gate[2];
+  g_assert_cmpint(pipe2(told, O_CLOEXEC) | pipe2(gate, O_CLOEXEC), ==, 0);
   pid_t child = fork();
+  g_assert_cmpint(child, >=, 0);
   if (child == 0) {
-    Record *other = record_open(place->path, NULL);
-    JsonObject *run = other ? record_run(other, "run_1", NULL) : NULL;
-    child_assert(g_strcmp0(json_get_text(run, "status"), "running") == 0);
-    _exit(0);
+    close(gate[1]);
+    run_until_told(place->path, told[1], gate[0]);
   }
+  g_assert_cmpint(read(told[0], &byte, 1), ==, 1);
+  {
+    g_autoptr(Record) record = open_record(place->path);
+    g_autoptr(JsonObject) run = read_run(record, "run_1");
+    g_assert_cmpstr(json_get_text(run, "status"), ==, "running");
+  }
+  close(gate[1]);
   assert_child_went_well(child);
-  end_run(record, "run_1", "completed");
-  record_close(record);
+  close(gate[0]);
+  close(told[0]);
+  close(told[1]);
 }
 
 static void run_sql(const char *path, const char *sql) {

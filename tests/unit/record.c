@@ -375,6 +375,17 @@ static void test_missing_folders(Place *place, gconstpointer unused) {
   g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
 }
 
+/* The folder above is there, and takes no other one. */
+static void test_no_folder_to_be_made(Place *place, gconstpointer unused) {
+  (void)unused;
+  (void)place;
+  g_autoptr(GError) error = NULL;
+  g_assert_null(record_open("/proc/x/record.db", &error));
+  g_assert_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD);
+  g_assert_cmpstr(error->message, ==,
+                  "could not open the record /proc/x/record.db: no folder can be made in /proc");
+}
+
 static void test_empty_file(Place *place, gconstpointer unused) {
   (void)unused;
   g_autofree char *path = g_build_filename(place->folder, "empty", NULL);
@@ -551,6 +562,7 @@ int main(int argc, char **argv) {
   ADD("runs", test_runs);
   ADD("file/modes", test_modes);
   ADD("file/missing-folders", test_missing_folders);
+  ADD("no-folder-to-be-made", test_no_folder_to_be_made);
   ADD("file/empty", test_empty_file);
   ADD("file/newer-layout", test_newer_layout);
   ADD("file/not-a-database", test_not_a_database);
