@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/api-private.h"
+#include "api/callbacks.h"
 #include "governance/approvals.h"
 #include "run/resume.h"
 
@@ -60,7 +61,7 @@ static gboolean ask_program(void *user, JsonObject *question, char **ret_refusal
       .amount = amount,
   };
   char *refusal = NULL;
-  gboolean yes = host->check_approver(host->user, &decision, &refusal) == 0;
+  gboolean yes = callback_approver(host->check_approver, host->user, &decision, &refusal) == 0;
   *ret_refusal = g_strdup(refusal);
   free(refusal);
   return yes;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/api-private.h"
+#include "api/callbacks.h"
 #include "base/error.h"
 #include "run/execute.h"
 #include "run/run.h"
@@ -43,7 +44,7 @@ static char *answer(void *user, const PolicyRequest *request, const PolicyDecisi
       .reason = decision->reason ? decision->reason : "",
       .request = text,
   };
-  const char *approver = run->hooks.answer(run->hooks.user, &ask);
+  const char *approver = callback_answer(&run->hooks, &ask);
   return approver && *approver
              ? g_utf8_make_valid(approver, (gssize)strnlen(approver, MAX_APPROVER))
              : NULL;
@@ -51,12 +52,12 @@ static char *answer(void *user, const PolicyRequest *request, const PolicyDecisi
 
 static void progress(void *user, const char *line) {
   const sandhost_run *run = user;
-  run->hooks.progress(run->hooks.user, line);
+  callback_line(run->hooks.progress, run->hooks.user, line);
 }
 
 static void warning(void *user, const char *line) {
   const sandhost_run *run = user;
-  run->hooks.warning(run->hooks.user, line);
+  callback_line(run->hooks.warning, run->hooks.user, line);
 }
 
 /* One command on its way: what the output hook is told with. */
@@ -67,8 +68,8 @@ typedef struct {
 
 static gboolean output(void *user, guint32 stream, const void *data, gsize length) {
   const Following *following = user;
-  const struct sandhost_hooks *hooks = &following->run->hooks;
-  return hooks->output(hooks->user, following->command, (int)stream, data, length) == 0;
+  return callback_output(&following->run->hooks, following->command, (int)stream, data, length) ==
+         0;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------------------------- */

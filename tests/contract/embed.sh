@@ -68,6 +68,34 @@ for line in '^begun: .*"status":"awaiting_approval"' '^waiting: .*"command":"ech
 done
 [ "$(grep -o '"tool_call_id"' <<<"$(grep '^calls: ' "$work/waiting/out")" | wc -l)" -eq 1 ] || fail "not one call" "$work/waiting/out"
 
+# What the programs below leave is their own folder's.
+mkdir -p "$work/loaded" "$work/thrown" "$work/bare"
+
+# Loaded, used and unloaded again and again: its threads go on, so its code stays. The leak sanitizer falls over what
+# such threads have of their own.
+# shellcheck disable=SC2046
+cc -Wall -Wextra -Werror "${instrument[@]}" -o "$work/load" "$SANDHOST_SOURCE/tests/contract/programs/load.c" $(flags --cflags)
+for _ in 1 2 3 4 5; do
+  (cd "$work/loaded" && ASAN_OPTIONS=detect_leaks=0 "$work/load" "$libdir/libsandhost.so.0") >"$work/log" 2>&1 || fail "not loaded again" "$work/log"
+done
+
+# An exception out of a callback ends the program: nobody catches it past the library's locks.
+# shellcheck disable=SC2046
+c++ -Wall -Wextra -Werror "${instrument[@]}" -o "$work/throw" "$SANDHOST_SOURCE/tests/contract/programs/throw.cc" \
+  $(flags --cflags --libs) -Wl,-rpath,"$libdir"
+for hook in answer output handler approver; do
+  status=0
+  (cd "$work/thrown" && ulimit -c 0 && ASAN_OPTIONS=handle_abort=0 "$work/throw" "$hook") >"$work/log" 2>&1 || status=$?
+  [ "$status" -eq 134 ] || fail "an exception out of $hook: $status" "$work/log"
+done
+
+# Where /proc is not mounted, that is said. The sanitizers need it themselves.
+if [ -z "$SANDHOST_SANITIZED" ] && unshare -rm mount -t tmpfs tmpfs /proc 2>/dev/null; then
+  mkdir "$work/bare/files"
+  (cd "$work/bare" && unshare -rm sh -c 'mount -t tmpfs tmpfs /proc && exec "$0" files record.db' "$work/embed") >"$work/log" 2>&1 || true
+  grep -q '"message":"bubblewrap needs /proc, which is not mounted here: mount -t proc proc /proc"' "$work/log" || fail "without /proc" "$work/log"
+fi
+
 # Runs it in a folder of its own, and looks at what it printed and left.
 try() { # FOLDER [LIBRARY_PATH]
   local at=$1
