@@ -45,6 +45,14 @@ static sandhost *host_new(const struct sandhost_settings *settings) {
   return host;
 }
 
+/* A member that was meant to be set, and is not; NULL: none. */
+static const char *empty_member(const struct sandhost_settings *settings) {
+  return settings->workspace && !*settings->workspace ? "workspace"
+         : settings->provider && !*settings->provider ? "provider"
+         : settings->record && !*settings->record     ? "record"
+                                                      : NULL;
+}
+
 int sandhost_open(const char *config_json, const struct sandhost_settings *settings,
                   sandhost **ret_host, char **ret_error) {
   struct sandhost_settings own = {.size = sizeof own};
@@ -55,6 +63,11 @@ int sandhost_open(const char *config_json, const struct sandhost_settings *setti
       !api_take_sized(settings, API_SIZE_TO(struct sandhost_settings, record), &own, sizeof own)) {
     return api_refuse(SANDHOST_STATUS_INVALID,
                       "settings->size is not one that this libsandhost knows", ret_error);
+  }
+  const char *empty = empty_member(&own);
+  if (empty) {
+    g_autofree char *text = g_strdup_printf("settings->%s must not be empty", empty);
+    return api_refuse(SANDHOST_STATUS_INVALID, text, ret_error);
   }
   if (forked_is_spoilt()) {
     return api_refuse(SANDHOST_STATUS_STATE, RECORD_FORKED_TEXT, ret_error);
@@ -259,6 +272,10 @@ int sandhost_add_test_command(sandhost *host, const char *name, sandhost_test_ha
                               void *user, char **ret_error) {
   if (!host || !name || !handler) {
     return api_refuse(SANDHOST_STATUS_INVALID, "host, name and handler must not be NULL",
+                      ret_error);
+  }
+  if (!*name || !g_utf8_validate(name, -1, NULL)) {
+    return api_refuse(SANDHOST_STATUS_INVALID, "name must be valid UTF-8, and not empty",
                       ret_error);
   }
   if (api_is_inherited(host->generation)) {

@@ -11,7 +11,10 @@
 #include "provider/sandbox.h"
 
 /* No struct of ours gets that long: a larger size was never set. */
-#define MAX_SIZED 4096u
+#define MAX_SIZED (1u << 20)
+
+/* All members of the structs that a program fills are of this size: half a pointer is none. */
+#define MEMBER sizeof(void *)
 
 static int status_of(const GError *error) {
   if (error->domain == PROVIDER_ERROR) {
@@ -107,7 +110,7 @@ void api_give(JsonObject *value, char **ret_text) {
 gboolean api_take_sized(const void *given, size_t least, void *ret_own, size_t size) {
   size_t given_size = 0;
   memcpy(&given_size, given, sizeof given_size);
-  if (given_size < least || given_size > MAX_SIZED) {
+  if (given_size < least || given_size > MAX_SIZED || given_size % MEMBER != 0) {
     return FALSE;
   }
   const char *bytes = given;

@@ -190,6 +190,18 @@ static gboolean is_terminated(struct sandhost_sandbox *sandbox) {
   return terminated;
 }
 
+/* A handler is not interrupted; what comes back too late ended at its limit all the same. */
+static gboolean is_late(const struct sandhost_execute *request, gint64 started) {
+  return request->limit > 0 && clock_now() - started >= request->limit;
+}
+
+static int32_t fail_code(struct sandhost_call *call, const char *name, int exit_code) {
+  g_autofree char *text =
+      g_strdup_printf("the handler of %s gave the exit code %d, which is none: it must be 0 to 255",
+                      name, exit_code);
+  return fail(call, SANDHOST_INVALID, text, "");
+}
+
 static int32_t test_execute(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                             const struct sandhost_execute *request,
                             const struct sandhost_observer *observer,
@@ -205,9 +217,14 @@ static int32_t test_execute(struct sandhost_call *call, struct sandhost_sandbox 
   g_autofree char *out = NULL;
   g_autofree char *err = NULL;
   int exit_code = 127;
+  gint64 started = clock_now();
   if (!test_commands_run(sandbox->commands, name, (const char *const *)argv->pdata, &exit_code,
                          &out, &err)) {
     err = g_strdup_printf("Command is not registered for local sandbox: %s", name);
+  }
+  gboolean late = is_late(request, started);
+  if (!late && (exit_code < 0 || exit_code > 255)) {
+    return fail_code(call, name, exit_code);
   }
   if (observer->started) {
     observer->started(observer->user, 1);
@@ -215,8 +232,8 @@ static int32_t test_execute(struct sandhost_call *call, struct sandhost_sandbox 
   Speech speech = {.observer = observer, .max = request->max_output_bytes};
   ret_result->stdout_bytes = say(&speech, SANDHOST_STDOUT, out);
   ret_result->stderr_bytes = say(&speech, SANDHOST_STDERR, err);
-  ret_result->ended = SANDHOST_ENDED_EXIT;
-  ret_result->exit_code = exit_code & 0xff;
+  ret_result->ended = late ? SANDHOST_ENDED_LIMIT : SANDHOST_ENDED_EXIT;
+  ret_result->exit_code = late ? 137 : exit_code;
   return speech.stopped ? fail(call, SANDHOST_CANCELLED, "stopped while giving output", "")
                         : SANDHOST_OK;
 }
