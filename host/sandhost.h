@@ -25,15 +25,29 @@
  * - Ownership: every text that comes out through a char ** or char * is the caller's, and freed with sandhost_free.
  *   Arguments are copied: they need to live only until the function returns. What a callback is given is borrowed
  *   until it returns. The user pointers are never touched; how long they must live stands where they are given.
- * - Text is UTF-8 that ends with a NUL. JSON is one line. Durations are seconds.
+ * - Text is UTF-8 that ends with a NUL. JSON that comes out is one line. Durations are seconds. JSON that is given is read
+ *   strictly: at most 16 MiB and 64 levels deep, no key twice in an object, no integer beyond 64 bits, no number that a
+ *   double cannot hold.
  * - Structs that the program fills begin with their size, so that members can be appended: set size to sizeof the
- *   struct and what is not used to zero. A struct that is longer than this library knows, and not zero there, is
- *   refused.
+ *   struct and what is not used to zero. Refused, as INVALID, are a struct that is longer than this library knows and
+ *   not zero there, a size that ends within a member, and one of more than 1 MiB, which was never set.
  * - Threads: every function may be called from any thread at any time, except that a handle must not be used any more
  *   once sandhost_close or sandhost_run_end has been called with it. What blocks says so.
- * - Processes: a handle does not survive a fork; a child opens its own. The library starts children of its own and
- *   waits for them by id: a program must not ignore SIGCHLD, and must not reap children that are not its own
- *   (waitpid with -1).
+ * - Callbacks (hooks, check_approver, test handlers, a provider that is linked in): each returns. None may be left by an
+ *   exception, longjmp or the end of its thread: an exception out of a hook, check_approver or a handler ends the program
+ *   (std::terminate), whoever would catch it; the others leave the run locked for ever.
+ * - Processes: a handle does not survive a fork. In the child every function refuses it as STATE and touches nothing of the
+ *   parent's: sandhost_close and sandhost_cancel do nothing, sandhost_run_id and sandhost_run_request still tell. Its
+ *   memory stays until the child ends. A child opens its own host, if it was forked while no host of the parent was in
+ *   use: from what first needs its record, such as sandhost_run_start, until sandhost_close and the end of its runs, and
+ *   while it is checked. Otherwise sandhost_open fails, as STATE: fork before the first host is opened, or execute a new
+ *   program. A fork that is none of fork(2), such as clone(2), is not noticed. The library starts children of its own and waits for them by id:
+ *   a program must not ignore SIGCHLD, and must not reap children that are not its own (waitpid with -1).
+ * - Descriptors: all are closed on exec. With bubblewrap a host that is in use has about 12 open, each run with its sandbox
+ *   6, each command that runs 2, and for a moment each start of a sandbox 20 more. Where they run out, what fails says so,
+ *   how many the process may have, and what to do.
+ * - dlclose: the library stays loaded, since its threads do: those that worked for a host wait, idle, also after
+ *   sandhost_close, and serve the next one.
  * - The library installs no signal handler, prints nothing and does not end the program, except that it aborts where
  *   no memory can be had.
  *
@@ -72,9 +86,11 @@ enum sandhost_status {
   SANDHOST_STATUS_INVALID =
       -10, /* an argument makes no sense: a NULL, a size, a word that is not known */
   SANDHOST_STATUS_CONFIG =
-      -20, /* the configuration makes no sense, or its provider cannot keep it */
-  SANDHOST_STATUS_STATE = -30,     /* not now: the host is in use already, or the run is ending */
-  SANDHOST_STATUS_NOT_FOUND = -40, /* no such run, provider or file */
+      -20, /* the configuration makes no sense, names a provider that nobody registered, or asks for
+            * what its provider cannot keep */
+  SANDHOST_STATUS_STATE = -30, /* not now: the host is in use already, or the run is ending */
+  SANDHOST_STATUS_NOT_FOUND =
+      -40, /* no such run or file, or a provider that is known and not installed */
   SANDHOST_STATUS_PROVIDER = -50,  /* the provider failed */
   SANDHOST_STATUS_RECORD = -60,    /* the record could not be read or written */
   SANDHOST_STATUS_WORKSPACE = -70, /* the workspace could not be read or written */
@@ -102,7 +118,8 @@ struct sandhost_decision {
       *amount; /* a number: how much more is granted; NULL: what is missing, or it is no grant */
 };
 
-/* What a program sets beside the configuration; each member wins over it. NULL: what the configuration says. */
+/* What a program sets beside the configuration; each member wins over it. NULL: what the configuration says; "" is
+ * INVALID. */
 struct sandhost_settings {
   size_t size;
   const char *workspace; /* folder whose files go in and come back; it must exist */
@@ -128,7 +145,7 @@ struct sandhost_settings {
  * Only the JSON and settings are looked at here. The configuration itself is checked when the host is first needed, by
  * sandhost_check, sandhost_tool, sandhost_run_start, sandhost_resume or whatever reads the record, so that providers can
  * be registered in between. Relative paths in it are taken from what is the current folder then.
- * Errors: INVALID, CONFIG. */
+ * Errors: INVALID, CONFIG, STATE (this process was forked while a host of its parent was in use). */
 SANDHOST_API int sandhost_open(const char *config_json, const struct sandhost_settings *settings,
                                sandhost **ret_host, char **ret_error);
 
@@ -141,7 +158,8 @@ SANDHOST_API void sandhost_close(sandhost *host);
  * anew, for example once the missing provider is registered.
  * ret_warnings: JSON, [{"code", "message"}]: what is allowed and yet may surprise, such as commands that run on this
  * machine; "[]" for none.
- * Errors: CONFIG, NOT_FOUND (the provider is not installed), PROVIDER. */
+ * Errors: CONFIG (also a provider's name that is neither the product's nor registered), NOT_FOUND (the provider is known,
+ * and not installed), PROVIDER. */
 SANDHOST_API int sandhost_check(sandhost *host, char **ret_warnings, char **ret_error);
 
 /* The execute tool as a model is told of it: JSON, {"name", "description", "parameters"}. NULL where there is no such
@@ -173,8 +191,10 @@ SANDHOST_API int register_sandbox_provider_file(sandhost *host, const char *name
 /* Stands in for a command of the provider local_test, for tests of an agent. argv is NULL-terminated; what a model
  * runs is {"sh", "-c", command}. Returns the exit code, 0 to 255. What it prints goes to *ret_stdout and *ret_stderr,
  * which are NULL before: texts allocated with malloc (asprintf, strdup), freed by the library.
- * It is not interrupted: when it is not back some seconds after its command is cancelled or out of time, the command is
- * given up, and its sandbox is lost.
+ * Any other exit code fails the command, whose result says so.
+ * It is not interrupted. When it comes back after its command's limit, the command is told as timed out (exit code 137), with
+ * what it printed; when it is not back some seconds after its command is cancelled or out of time, the command is given
+ * up, and its sandbox is lost.
  * Threads: called from a thread of the library, for several commands at once. */
 typedef int (*sandhost_test_handler)(void *user, const char *const *argv, char **ret_stdout,
                                      char **ret_stderr);
@@ -182,7 +202,7 @@ typedef int (*sandhost_test_handler)(void *user, const char *const *argv, char *
 /* Has the provider local_test call handler for the commands whose argv[0] is name; "sh" gets all that a model runs. A
  * later handler replaces an earlier one, also while runs go on. An agent gets a test runtime only with
  * governance_config.allow_test_sandbox_runtime. user must live until the host is closed, its runs have ended, and
- * handler has returned. Errors: INVALID. */
+ * handler has returned. Errors: INVALID (also a name that is empty or no UTF-8). */
 SANDHOST_API int sandhost_add_test_command(sandhost *host, const char *name,
                                            sandhost_test_handler handler, void *user,
                                            char **ret_error);
@@ -207,8 +227,8 @@ struct sandhost_hooks {
   void *user;
 
   /* Answers an ask at once: the name of who allows it, once; it goes into the record. NULL or "" for no: the command
-   * is then refused, or waits where there is a request. The text must stay as it is until the next call of this function or sandhost_run_end; it is
-   * copied. NULL function: nobody answers.
+   * is then refused, also where there is a request. The text must stay as it is until the next call of this function or
+   * sandhost_run_end; it is copied. NULL function: nobody answers.
    * Threads: from the thread of sandhost_execute, one at a time in a run. It may block: the command waits. */
   const char *(*answer)(void *user, const struct sandhost_ask *ask);
 
@@ -224,14 +244,15 @@ struct sandhost_hooks {
   void (*progress)(void *user, const char *line);
 
   /* What the program needs to go on with this run in another process, such as its task: a JSON object, at most 1 MiB,
-   * which is kept in the record as it is and given back by sandhost_run_request. "{}" will do. With it an ask that nobody
-   * answers makes the run wait (governance_config.approval_mode "fail" still refuses at once), and a run whose process died
-   * can be resumed. NULL: such an ask is refused. sandhost_resume does not look at it. */
+   * which is kept in the record, without credentials that the host knows, and given back by sandhost_run_request: the same
+   * value with its keys in the same order, as one line without spaces, and not byte for byte. "{}" will do. With it an ask
+   * that nobody answers makes the run wait (governance_config.approval_mode "fail" still refuses at once), and a run whose
+   * process died can be resumed. NULL: such an ask is refused. sandhost_resume does not look at it. */
   const char *request;
 
   /* What the run belongs to (the budgets of a session), and whose run it is (those of an agent): UTF-8, not empty, at most
-   * 256 bytes; they win over the configuration's session_id and name. NULL: those; without any, the run is a session of its
-   * own. sandhost_resume does not look at them: the run keeps what it was begun with. */
+   * 256 bytes, as the configuration's session_id and name, over which they win. NULL: those; without any, the run is a
+   * session of its own. sandhost_resume does not look at them: the run keeps what it was begun with. */
   const char *session_id;
   const char *agent_name;
 
@@ -330,13 +351,15 @@ SANDHOST_API int sandhost_deny(sandhost *host, const char *run_id, const char *a
                                const char *approver, const char *note, char **ret_approval,
                                char **ret_error);
 
-/* Goes on with a run of a program that waited and is decided, or whose process died: in a segment, and a trace, of its own,
- * with a fresh sandbox and with the configuration of this host. Of several that try, one wins. What was decided under
+/* Goes on with a run of a program that waited and is decided, or whose process died, which is judged here: it is gone, or
+ * its heartbeat is older than run_lease_seconds by the clock of whoever resumes, so machines that share a record must agree
+ * on the time. It goes on in a segment, and a trace, of its own, with a fresh sandbox and with the configuration of this
+ * host. Of several that try, one wins. What was decided under
  * another policy or for another sandbox does not count: then the run waits again. hooks, ret_run: as for
  * sandhost_run_start. Blocks while sandboxes that an earlier process left are removed; runs no command yet.
  * Errors: INVALID, NOT_FOUND ("No run {id}"), STATE ("Run {id} is still waiting for approval: {ids}", "Run {id} is
- * still waiting for a budget decision: {ids}", "Run {id} is running in another process (its heartbeat is current)",
- * "Run {id} is {status}; only a waiting or stopped run can resume", "Run {id} cannot be resumed: its request was
+ * still waiting for a budget decision: {ids}", "Run {id} is running in another process (its heartbeat is current)", or
+ * "in this process", "Run {id} is {status}; only a waiting or stopped run can resume", "Run {id} cannot be resumed: its request was
  * never stored", a run of the program sandhost: that resumes it), those of sandhost_run_start. */
 SANDHOST_API int sandhost_resume(sandhost *host, const char *run_id,
                                  const struct sandhost_hooks *hooks, sandhost_run **ret_run,
