@@ -5,6 +5,7 @@
 
 #include "api/api-private.h"
 #include "base/build.h"
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/repr.h"
@@ -60,7 +61,8 @@ int api_refuse(int status, const char *text, char **ret_error) {
 }
 
 int api_fail(const GError *error, char **ret_error) {
-  return api_refuse(status_of(error), error->message, ret_error);
+  g_autofree char *told = descriptors_explain(error->message);
+  return api_refuse(status_of(error), told, ret_error);
 }
 
 int api_fail_argument(const GError *error, char **ret_error) {

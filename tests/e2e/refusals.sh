@@ -114,3 +114,12 @@ want_exit 0
 SANDHOST_STATE_DIR=$work/deep/er run "$sandhost" exec -q -- true
 want_exit 0
 [ -s deep/er/record.db ] || fail "the usual place was not made"
+
+# A name has 256 bytes at most, wherever it is given.
+long=$(printf 'x%.0s' {1..257})
+refuse "{\"agent_config\": {}, \"session_id\": \"$long\"}" 'session_id must be at most 256 bytes long, and not blank'
+for option in --session --agent; do
+  run "$sandhost" exec $option "$long" -- 'echo ran'
+  want_exit 2
+  want_err "sandhost: $option must be valid UTF-8 of at most 256 bytes"
+done

@@ -3,6 +3,8 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "sandhost.h"
 
@@ -239,6 +241,29 @@ static void test_request(Fixture *fixture, gconstpointer data) {
   }
 }
 
+/* ---- Descriptors ------------------------------------------------------------------------------------------------- */
+
+/* A process near its limit is told so, and what to do. */
+static void test_descriptors(Fixture *fixture, gconstpointer data) {
+  struct rlimit before = {0};
+  char *error = NULL;
+  sandhost_run *run = NULL;
+  (void)data;
+  open_host(fixture, CONFIG(""));
+  g_assert_cmpint(sandhost_check(fixture->host, NULL, NULL), ==, SANDHOST_STATUS_OK);
+  int next = dup(0);
+  close(next);
+  g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &before), ==, 0);
+  const struct rlimit none_left = {.rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max};
+  g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none_left), ==, 0);
+  int status = sandhost_run_start(fixture->host, NULL, &run, &error);
+  g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &before), ==, 0);
+  g_assert_cmpint(status, ==, SANDHOST_STATUS_RECORD);
+  g_autofree char *told = g_strdup_printf("; only %d files may be open at once: raise that", next);
+  assert_tells(error, told);
+  sandhost_free(error);
+}
+
 int main(int argc, char **argv) {
   g_test_init(&argc, &argv, NULL);
 #define ADD(NAME, FUNCTION)                                                                        \
@@ -251,5 +276,6 @@ int main(int argc, char **argv) {
   ADD("exit-codes", test_exit_codes);
   ADD("late", test_late);
   ADD("request", test_request);
+  ADD("descriptors", test_descriptors);
   return g_test_run();
 }
