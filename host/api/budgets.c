@@ -4,6 +4,7 @@
 
 #include "api/api-private.h"
 #include "base/error.h"
+#include "base/millionths.h"
 #include "run/resume.h"
 
 /* ---- What was used ----------------------------------------------------------------------------------------------- */
@@ -96,6 +97,13 @@ static gboolean find_kind(int how, RunCharge *ret_kind) {
   }
 }
 
+static const char *fault_of_amount(long long millionths) {
+  return millionths < 0                 ? "millionths must not be negative"
+         : millionths > MILLIONTHS_MOST ? "millionths must be at most " MILLIONTHS_MOST_TEXT
+                                          "000000"
+                                        : NULL;
+}
+
 /* What is wrong with the arguments of a charge; NULL: nothing. */
 static const char *fault_of(const sandhost_run *run, const char *meter, long long millionths,
                             BudgetMeter *ret_meter) {
@@ -106,7 +114,7 @@ static const char *fault_of(const sandhost_run *run, const char *meter, long lon
     return "meter must be one of: model_cost_usd, model_tokens, model_calls, tool_calls, "
            "sandbox_seconds, subagent_runs";
   }
-  return millionths < 0 ? "millionths must not be negative" : NULL;
+  return fault_of_amount(millionths);
 }
 
 static int charge(sandhost_run *run, RunCharge kind, BudgetMeter meter, gint64 amount,
@@ -171,6 +179,9 @@ int sandhost_run_settle(sandhost_run *run, const char *hold, long long millionth
   if (!run || !hold || millionths < 0) {
     return api_refuse(SANDHOST_STATUS_INVALID,
                       "run and hold must not be NULL, and millionths not negative", ret_error);
+  }
+  if (millionths > MILLIONTHS_MOST) {
+    return api_refuse(SANDHOST_STATUS_INVALID, fault_of_amount(millionths), ret_error);
   }
   int entered = api_run_enter(run, ret_error);
   if (entered != SANDHOST_STATUS_OK) {

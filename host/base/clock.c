@@ -4,10 +4,19 @@
 
 #include <time.h>
 
+gint64 clock_count(gint64 seconds, gint64 nanoseconds) {
+  gint64 count = 0;
+  if (__builtin_mul_overflow(seconds, CLOCK_SECOND, &count) ||
+      __builtin_add_overflow(count, nanoseconds, &count)) {
+    return seconds < 0 ? G_MININT64 : G_MAXINT64;
+  }
+  return count;
+}
+
 static gint64 read_clock(clockid_t id) {
   struct timespec now;
   clock_gettime(id, &now);
-  return (gint64)now.tv_sec * CLOCK_SECOND + now.tv_nsec;
+  return clock_count(now.tv_sec, now.tv_nsec);
 }
 
 gint64 clock_now(void) {

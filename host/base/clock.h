@@ -11,8 +11,10 @@
 /* CLOCK_MONOTONIC nanoseconds. */
 gint64 clock_now(void);
 
-/* Nanoseconds since 1970. */
+/* Nanoseconds since 1970. In the year 2262 they end: from then on it is the last of them. */
 gint64 clock_wall(void);
+/* The same of a time in seconds and nanoseconds. */
+gint64 clock_count(gint64 seconds, gint64 nanoseconds);
 
 /* ISO 8601 UTC with microseconds: 2026-01-31T12:00:00.000000Z. Returns owned. */
 char *clock_format(gint64 wall);

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Units; a million times that is still a gint64. */
-#define MOST 9000000000000.0
+#define MOST ((double)(MILLIONTHS_MOST / MILLIONTHS)) /* units */
 #define DIGITS 6
 #define WHOLE 13 /* digits of the most */
 #define LARGE 1e12
@@ -45,7 +44,7 @@ gboolean millionths_parse(const char *text, gint64 *ret_amount) {
   g_autofree char *digits = g_strdup_printf("%.*s%s%.*s", (int)whole, text, point ? point + 1 : "",
                                             (int)(DIGITS - behind), "000000");
   return digits[strspn(digits, "0123456789")] == '\0' &&
-         g_ascii_string_to_signed(digits, 10, 0, (gint64)MOST * MILLIONTHS, ret_amount, NULL);
+         g_ascii_string_to_signed(digits, 10, 0, MILLIONTHS_MOST, ret_amount, NULL);
 }
 
 char *millionths_text(gint64 amount) {

@@ -7,12 +7,15 @@
 #include "base/json.h"
 
 #define MILLIONTHS G_GINT64_CONSTANT(1000000) /* in one unit */
+/* What anybody may ask for, grant or charge at once, at every door. */
+#define MILLIONTHS_MOST (G_GINT64_CONSTANT(9000000000000) * MILLIONTHS)
+#define MILLIONTHS_MOST_TEXT "9000000000000" /* in units */
 
 /* From a JSON number, rounded to the nearest millionth. FALSE when it is none, or more than can be counted. */
 gboolean millionths_read(JsonObject *number, gint64 *ret_amount);
 /* Whether a JSON number has no more than six digits behind the point, as far as it can tell. */
 gboolean millionths_is_exact(JsonObject *number);
-/* From decimal digits, at most 9000000000000, with at most six behind a point; no sign. */
+/* From decimal digits, at most MILLIONTHS_MOST, with at most six behind a point; no sign. */
 gboolean millionths_parse(const char *text, gint64 *ret_amount);
 
 /* "12", "0.25". Owned. */

@@ -146,7 +146,8 @@ static int grant(int argc, char **argv, const char *record, const char *amount,
     return EXIT_USAGE;
   }
   if (amount && (!millionths_parse(amount, &decision.amount) || decision.amount == 0)) {
-    cli_complain("--amount must be a number above 0 and at most 9000000000000, with at most six "
+    cli_complain("--amount must be a number above 0 and at most " MILLIONTHS_MOST_TEXT
+                 ", with at most six "
                  "digits behind the point, got '%s'",
                  amount);
     return EXIT_USAGE;

@@ -169,7 +169,8 @@ static gboolean fits(const RecordCharge *charge, const BudgetCounter *counter,
   gint64 total = total_of(&charge->limit, counter);
   gint64 used = used_of(counter);
   gint64 least = charge->least ? charge->least : charge->amount;
-  if (charge->kind == RECORD_OWE || millionths_add(used, least) <= total) {
+  /* Not a sum: beyond what can be counted, one more would fit as well as the last. */
+  if (charge->kind == RECORD_OWE || least <= millionths_add(total, -used)) {
     return TRUE;
   }
   note_shortage(charge, total, used, shortage);

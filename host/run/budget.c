@@ -51,7 +51,8 @@ static void record_exhausted(Run *run, const RecordShortage *shortage, const cha
   json_add_take(facts, "used", millionths_json(shortage->used));
   json_add_take(facts, "needed", millionths_json(shortage->needed));
   json_add_take(facts, "shortfall",
-                millionths_json(shortage->used + shortage->needed - shortage->total));
+                millionths_json(millionths_add(millionths_add(shortage->used, -shortage->total),
+                                               shortage->needed)));
   json_add_text(facts, "on_exhausted", shortage->limit.pauses ? "pause" : "terminate");
   json_add_text(facts, "for_tool_call_id", call_id);
   journal_add(run->journal, "budget_exhausted", facts, NULL);

@@ -221,6 +221,13 @@ static void test_clock_format(void) {
   g_assert_cmpint(clock_wall(), >, 1700000000 * CLOCK_SECOND);
 }
 
+static void test_clock_count(void) {
+  g_assert_cmpint(clock_count(1, 5), ==, CLOCK_SECOND + 5);
+  g_assert_cmpint(clock_count(10800000000, 0), ==, G_MAXINT64); /* the year 2312 */
+  g_assert_cmpint(clock_count(9223372036, 999999999), ==, G_MAXINT64);
+  g_assert_cmpint(clock_count(-10800000000, 0), ==, G_MININT64);
+}
+
 static void test_clock_deadline(void) {
   gint64 before = clock_now();
   gint64 deadline = clock_deadline(CLOCK_SECOND);
@@ -267,6 +274,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/digest", test_digest);
   g_test_add_func("/clock/format", test_clock_format);
   g_test_add_func("/clock/deadline", test_clock_deadline);
+  g_test_add_func("/clock/count", test_clock_count);
   g_test_add_func("/error/codes", test_error_codes);
   return g_test_run();
 }
