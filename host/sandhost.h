@@ -227,8 +227,9 @@ struct sandhost_hooks {
   void *user;
 
   /* Answers an ask at once: the name of who allows it, once; it goes into the record. NULL or "" for no: the command
-   * is then refused, also where there is a request. The text must stay as it is until the next call of this function or
-   * sandhost_run_end; it is copied. NULL function: nobody answers.
+   * is then refused, also where there is a request. A name that sandhost_approve would refuse denies the ask. The text
+   * must stay as it is until the next call of this function or sandhost_run_end; it is copied. NULL function: nobody
+   * answers.
    * Threads: from the thread of sandhost_execute, one at a time in a run. It may block: the command waits. */
   const char *(*answer)(void *user, const struct sandhost_ask *ask);
 
@@ -334,13 +335,13 @@ SANDHOST_API int sandhost_approvals(sandhost *host, const char *run_id, int all,
 
 /* Allows exactly the call that was asked about, once, when its run is resumed. The decision is final, and of two at once
  * the first one counts. It is made in the record, so the run may belong to any program.
- * approver: who decides; not empty, at most 256 bytes. settings->check_approver and governance_config.approver_check say
+ * approver: who decides; UTF-8 on one line, not blank, at most 256 bytes. settings->check_approver and governance_config.approver_check say
  * whether that is true. note: the agent reads it; at most 4096 bytes; NULL: none. arguments: JSON {"command", "timeout"}:
  * this call in the place of the one that was asked about, and only this one; NULL: as it was asked about.
  * ret_approval: JSON: what the ask has become, as sandhost_approvals tells it. Blocks as long as check_approver does.
  * Errors: INVALID ("approver is required", ...), NOT_FOUND ("No run {id}", "No approval {id} on run {run}"), STATE
  * ("Approval {id} is already {status}", "Approval {id} expired at {time}"), DENIED (the approver is refused), CONFIG and
- * FAILED (the program approver_check cannot be asked), RECORD. After an error nothing was decided. */
+ * FAILED (the program approver_check cannot be asked), RECORD (also where the ask is not as its events say). After an error nothing was decided. */
 SANDHOST_API int sandhost_approve(sandhost *host, const char *run_id, const char *approval_id,
                                   const char *approver, const char *note, const char *arguments,
                                   char **ret_approval, char **ret_error);
@@ -396,7 +397,7 @@ SANDHOST_API int sandhost_abandon(sandhost *host, const char *run_id, const char
 
 /* ---- Budgets ---------------------------------------------------------------------------------------------------- */
 
-/* Amounts are whole millionths of a meter's unit: 1500000 is one and a half dollars of "model_cost_usd", 2000000 two calls
+/* Amounts are whole millionths of a meter's unit, at most 9000000000000000000 (nine million million units): 1500000 is one and a half dollars of "model_cost_usd", 2000000 two calls
  * of "model_calls". Meters: "model_cost_usd", "model_tokens", "model_calls", "tool_calls", "sandbox_seconds",
  * "subagent_runs". The library charges commands and their sandbox's seconds itself; the others are the program's to charge.
  * A charge counts for every limit that covers the run, in this and all other processes with the same record, and for
@@ -442,7 +443,7 @@ SANDHOST_API int sandhost_budgets(sandhost *host, const char *run_id, int all, c
  * the name says: as for sandhost_approve. The decision is final, and the run may belong to any program.
  * ret_requests: JSON: an array of what the requests have become: {"request_id", "status": "granted", "scope", "meter",
  * "window", "key", "amount", "approver", "note", "decided_at", ...}.
- * Errors: INVALID (also an amount for several requests at once), NOT_FOUND, STATE ("Run {id} is not waiting for a budget
+ * Errors: INVALID (also an amount for several requests at once, or one beyond which no budget is counted), NOT_FOUND, STATE ("Run {id} is not waiting for a budget
  * decision"), DENIED, CONFIG, FAILED, RECORD. After an error nothing was decided. */
 SANDHOST_API int sandhost_grant(sandhost *host, const char *run_id, const char *request_id,
                                 const char *approver, const char *note, long long millionths,

@@ -8,11 +8,11 @@
 #include "api/api-private.h"
 #include "api/callbacks.h"
 #include "base/error.h"
+#include "run/approver.h"
 #include "run/execute.h"
 #include "run/run.h"
 
 #define MAX_COMMAND JSON_MAX_BYTES
-#define MAX_APPROVER 256u /* bytes of a name that are kept */
 #define MAX_REQUEST (1u << 20)
 #define MAX_TAG 1024u
 
@@ -45,9 +45,8 @@ static char *answer(void *user, const PolicyRequest *request, const PolicyDecisi
       .request = text,
   };
   const char *approver = callback_answer(&run->hooks, &ask);
-  return approver && *approver
-             ? g_utf8_make_valid(approver, (gssize)strnlen(approver, MAX_APPROVER))
-             : NULL;
+  /* As it is, and one byte more where it is too long: whether it will do is checked with all other answers. */
+  return approver && *approver ? g_strndup(approver, APPROVER_MOST_NAME + 1) : NULL;
 }
 
 static void progress(void *user, const char *line) {

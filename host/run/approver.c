@@ -13,6 +13,47 @@
 
 #define MOST_REFUSAL 1000 /* bytes of a reason that are told */
 
+/* ---- The name ---------------------------------------------------------------------------------------------------- */
+
+gboolean approver_check_text(const char *what, const char *text, gsize most, GError **error) {
+  gsize length = text ? strnlen(text, most + 1) : 0;
+  if (length > most || (text && !g_utf8_validate(text, (gssize)length, NULL))) {
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                "%s must be valid UTF-8 of at most %" G_GSIZE_FORMAT " bytes", what, most);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean is_one_line(const char *name) {
+  for (const char *at = name; *at; at += g_utf8_skip[(guchar)*at]) {
+    GUnicodeType type = g_unichar_type(g_utf8_get_char(at));
+    if (type == G_UNICODE_CONTROL || type == G_UNICODE_LINE_SEPARATOR ||
+        type == G_UNICODE_PARAGRAPH_SEPARATOR) {
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+gboolean approver_check_name(const char *name, GError **error) {
+  if (!name || name[strspn(name, " \t\r\n")] == '\0') {
+    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG, "approver is required");
+    return FALSE;
+  }
+  if (!approver_check_text("approver", name, APPROVER_MOST_NAME, error)) {
+    return FALSE;
+  }
+  if (!is_one_line(name)) {
+    g_set_error_literal(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+                        "approver must be one line without control characters");
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* ---- What is stored ---------------------------------------------------------------------------------------------- */
+
 JsonObject *approver_stored(const Config *config) {
   const char *const agent_dirs[] = {config->workspace_dir, config->files_dir, NULL};
   if (!config->approver_check) {

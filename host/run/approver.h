@@ -24,6 +24,12 @@ typedef struct {
   Cancel *cancel; /* the program is not waited for any longer; NULL */
 } ApproverHook;
 
+/* Whether a text of a person's can be kept as it is: valid UTF-8 of at most so many bytes. CONFIG; NULL text: TRUE. */
+gboolean approver_check_text(const char *what, const char *text, gsize most, GError **error);
+/* Whether this can be the name of who decides, at every door: such a text, not blank, on one line. CONFIG. */
+#define APPROVER_MOST_NAME 256u /* bytes */
+gboolean approver_check_name(const char *name, GError **error);
+
 /* What is stored of the configuration's program: {argv, project_root, agent_dirs}; NULL: there is none. Returns owned. */
 JsonObject *approver_stored(const Config *config);
 

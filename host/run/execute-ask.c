@@ -57,7 +57,15 @@ static char *answer_ask(void *user, const PolicyRequest *request, const PolicyDe
   g_autofree char *approver =
       run->hooks.answer(run->hooks.user, request, decision, other ? other : command);
   pthread_mutex_unlock(&run->answering);
-  if (!approver || (!run->check && !run->pauses)) {
+  if (!approver) {
+    return NULL;
+  }
+  g_autoptr(GError) unfit = NULL;
+  if (!approver_check_name(approver, &unfit)) {
+    *ret_refusal = g_strdup_printf("The answer does not count: %s", unfit->message);
+    return NULL;
+  }
+  if (!run->check && !run->pauses) {
     return g_steal_pointer(&approver);
   }
   g_autoptr(JsonObject) approval =

@@ -11,7 +11,6 @@
 #include "run/execute.h"
 #include "run/typed.h"
 
-#define MOST_NAME 256 /* bytes */
 #define MOST_NOTE 4096
 #define MOST_TIMEOUT 1000 /* the configuration's own limit holds beside it when the call runs */
 
@@ -45,22 +44,9 @@ static gboolean refuse(GError **error, const char *text) {
   return FALSE;
 }
 
-static gboolean check_text(const char *what, const char *text, gsize most, GError **error) {
-  gsize length = text ? strnlen(text, most + 1) : 0;
-  if (length > most || (text && !g_utf8_validate(text, (gssize)length, NULL))) {
-    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
-                "%s must be valid UTF-8 of at most %" G_GSIZE_FORMAT " bytes", what, most);
-    return FALSE;
-  }
-  return TRUE;
-}
-
 static gboolean check_who(const char *approver, const char *note, GError **error) {
-  if (!approver || approver[strspn(approver, " \t\r\n")] == '\0') {
-    return refuse(error, "approver is required");
-  }
-  return check_text("approver", approver, MOST_NAME, error) &&
-         check_text("note", note, MOST_NOTE, error);
+  return approver_check_name(approver, error) &&
+         approver_check_text("note", note, MOST_NOTE, error);
 }
 
 static gboolean check_decision(const char *decision, const char *approver, const char *note,
@@ -197,6 +183,9 @@ gboolean resume_decide_budget(Record *record, const char *run_id, const char *re
   }
   if (decision->amount < 0) {
     return refuse(error, "amount must be greater than zero");
+  }
+  if (decision->amount > MILLIONTHS_MOST) {
+    return refuse(error, "amount must be at most " MILLIONTHS_MOST_TEXT);
   }
   g_autoptr(JsonObject) life = record_life(record, run_id, error);
   if (!life || !check_granter(life, run_id, request_id, decision, hook, error)) {

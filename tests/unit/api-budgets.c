@@ -229,6 +229,8 @@ static void test_grant(Fixture *fixture, gconstpointer data) {
           NULL, 0, NULL);
   REFUSED(SANDHOST_STATUS_INVALID, "amount must be greater than zero", sandhost_grant, host, id,
           NULL, "alice", NULL, -1, NULL);
+  REFUSED(SANDHOST_STATUS_INVALID, "amount must be at most 9000000000000", sandhost_grant, host, id,
+          NULL, "alice", NULL, 9000000000000000001, NULL);
   REFUSED(SANDHOST_STATUS_NOT_FOUND, "No run run_00000000000000000000000000000000", sandhost_grant,
           host, "run_00000000000000000000000000000000", NULL, "alice", NULL, 0, NULL);
   REFUSED(SANDHOST_STATUS_STATE, done, sandhost_grant, host, id, "budgetreq_other", "alice", NULL,

@@ -455,6 +455,27 @@ static void test_answer(Fixture *fixture, gconstpointer data) {
   sandhost_free(text);
 }
 
+/* A name that sandhost_approve would refuse answers nothing, and is in no record. */
+static void test_unfit_answer(Fixture *fixture, gconstpointer data) {
+  struct sandhost_hooks hooks = hooks_of(fixture);
+  hooks.answer = on_ask;
+  fixture->approver = data;
+  open_host(fixture, TEST_CONFIG(ASK));
+  handle(fixture, say);
+  sandhost_run *run = start(fixture, &hooks);
+  g_autoptr(JsonObject) result = execute(run, "hello", 0);
+  const char *message = json_get_text(result, "error");
+  g_assert_nonnull(strstr(message ? message : json_object_to_json_string(result),
+                          "The answer does not count: approver must be "));
+  g_assert_null(json_get(result, "data"));
+  char *text = NULL;
+  g_autofree char *id = g_strdup(sandhost_run_id(run));
+  end(run);
+  g_assert_cmpint(sandhost_trajectory(fixture->host, id, &text, NULL), ==, SANDHOST_STATUS_OK);
+  g_assert_null(strstr(text, "mallory"));
+  sandhost_free(text);
+}
+
 static void test_no_answer(Fixture *fixture, gconstpointer data) {
   (void)data;
   struct sandhost_hooks hooks = hooks_of(fixture);
@@ -621,6 +642,8 @@ int main(int argc, char **argv) {
   ADD("execute/output", test_output);
   ADD("execute/output-stops", test_output_stops);
   ADD("execute/answer", test_answer);
+  ADD_WITH("execute/answer-of-two-lines", "mallory\nada", test_unfit_answer);
+  ADD_WITH("execute/answer-of-bytes", "mallory\xff", test_unfit_answer);
   ADD("execute/no-answer", test_no_answer);
   ADD_WITH("execute/empty-answer", "", test_no_answer);
   ADD("threads/side-by-side", test_side_by_side);
