@@ -4,15 +4,10 @@
 
 #include <string.h>
 
+#include "base/ask-digest.h"
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/error.h"
 #include "governance/command-tell.h"
-
-static char *digest_of_json(JsonObject *value) {
-  g_autofree char *text = json_canonical(value);
-  return digest_hex(text, strlen(text));
-}
 
 /* All five members, null where unused. */
 static JsonObject *target_of(const PolicyRequest *request) {
@@ -42,22 +37,13 @@ JsonObject *approval_asked(const PolicyRequest *request) {
   return asked;
 }
 
-char *approval_digest(JsonObject *asked, JsonObject *arguments, const char *argv_digest) {
-  g_autoptr(JsonObject) whole = json_object_new_object();
-  g_autofree char *digest = digest_of_json(arguments);
-  json_add_take(whole, "asked", json_object_get(asked));
-  json_add_text(whole, "arguments_digest", digest);
-  json_add_text(whole, "argv_digest", argv_digest);
-  return digest_of_json(whole);
-}
-
 static const char *argv_digest_of(const PolicyRequest *request) {
   return json_get_text(json_get(request->metadata, "command"), "digest");
 }
 
 char *approval_request_digest(const PolicyRequest *request, JsonObject *arguments) {
   g_autoptr(JsonObject) asked = approval_asked(request);
-  return approval_digest(asked, arguments, argv_digest_of(request));
+  return ask_digest(asked, arguments, argv_digest_of(request));
 }
 
 /* What whoever approves reads of the command; NULL where none is asked about. */
@@ -96,7 +82,7 @@ static void add_time(JsonObject *object, const char *key, gint64 wall) {
 JsonObject *approval_new(const PolicyRequest *request, const PolicyDecision *decision,
                          const ApprovalCall *call) {
   g_autofree char *digest = approval_request_digest(request, call->arguments);
-  g_autofree char *arguments_digest = digest_of_json(call->arguments);
+  g_autofree char *arguments_digest = ask_digest_json(call->arguments);
   gint64 seconds = decision->approval_expires_seconds ? decision->approval_expires_seconds
                                                       : APPROVAL_DEFAULT_SECONDS;
   gint64 left = (G_MAXINT64 - call->now) / CLOCK_SECOND;
@@ -133,7 +119,7 @@ JsonObject *approval_new(const PolicyRequest *request, const PolicyDecision *dec
 void approval_edit(JsonObject *approval, JsonObject *arguments, const char *argv_digest) {
   gboolean commanded = json_get_text(approval, "command_argv_digest") != NULL;
   g_autofree char *digest =
-      approval_digest(json_get(approval, "asked"), arguments, commanded ? argv_digest : NULL);
+      ask_digest(json_get(approval, "asked"), arguments, commanded ? argv_digest : NULL);
   g_autofree char *original = g_strdup(json_get_text(approval, "request_digest"));
   json_add_text(approval, "original_request_digest", original);
   json_add_text(approval, "request_digest", digest);

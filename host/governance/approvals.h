@@ -29,10 +29,7 @@ JsonObject *approval_new(const PolicyRequest *request, const PolicyDecision *dec
  * execution surface is no part of it. Returns owned. */
 JsonObject *approval_asked(const PolicyRequest *request);
 
-/* The digest of an ask within a call. argv_digest: of the command, NULL where none is asked about. Returns owned. */
-char *approval_digest(JsonObject *asked, JsonObject *arguments, const char *argv_digest);
-
-/* That of a request as it stands. Returns owned. */
+/* The digest (base/ask-digest.h) of a request as it stands, within a call. Returns owned. */
 char *approval_request_digest(const PolicyRequest *request, JsonObject *arguments);
 
 /* Puts other arguments into a pending approval: it is then good for the edited call, and only for that. argv_digest:

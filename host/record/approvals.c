@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "record/asks.h"
 #include "record/budgets-private.h"
 
 /* ---- Approvals, read --------------------------------------------------------------------------------------------- */
@@ -174,10 +175,14 @@ static int use_approvals(Record *record, const char *run_id, const GPtrArray *id
     const char *id = g_ptr_array_index(ids, i);
     g_autoptr(JsonObject) approval = NULL;
     code = read_approval(record, run_id, id, &approval);
+    code = code == SQLITE_OK ? asks_check(record, run_id, id, FALSE, refusal) : code;
     const char *status = json_get_text(approval, "status");
-    if (code == SQLITE_OK && g_strcmp0(status, "approved") != 0) {
+    if (code != SQLITE_OK || *refusal) {
+      break;
+    }
+    if (g_strcmp0(status, "approved") != 0) {
       record_conflict(refusal, "Approval %s is already %s", id, status ? status : "gone");
-    } else if (code == SQLITE_OK) {
+    } else {
       json_add_text(approval, "status", "used");
       record->wipes = record->wipes || json_get(approval, APPROVAL_SEALED) != NULL;
       json_object_object_del(approval, APPROVAL_SEALED);
@@ -331,7 +336,10 @@ gboolean record_decide(Record *record, const char *run_id, const char *approval_
   if (code == SQLITE_OK) {
     code = read_approval(record, run_id, approval_id, &approval);
   }
-  if (code == SQLITE_OK) {
+  if (code == SQLITE_OK && approval) {
+    code = asks_check(record, run_id, approval_id, TRUE, &refusal);
+  }
+  if (code == SQLITE_OK && !refusal) {
     code = check_pending(record, run_id, approval_id, approval, &expired, &refusal);
   }
   if (code == SQLITE_OK && !refusal && !life_is_open(life.status)) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/millionths.h"
+#include "record/asks.h"
 #include "record/budgets-private.h"
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -452,7 +453,7 @@ static int raise_limit(Record *record, gint64 counter, gint64 amount) {
 }
 
 /* A grant counts for the window that goes on now, and makes up for what was used since the run stopped. */
-static int bring_up(Record *record, const char *run_id, Pending *pending) {
+static int bring_up(Record *record, const char *run_id, Pending *pending, gint64 *ret_total) {
   g_auto(BudgetNow) now = {0};
   RecordShortage shortage = {0};
   int code = budgets_now(record, pending->counter, &now);
@@ -462,17 +463,31 @@ static int bring_up(Record *record, const char *run_id, Pending *pending) {
   if (code == SQLITE_OK) {
     pending->counter = now.counter.number;
     pending->shortfall = missing(&now, pending->needed, &shortage);
+    *ret_total = CLAMP(shortage.total, 0, MILLIONTHS_MOST);
     put_amounts(pending->content, &shortage, pending->needed, pending->shortfall);
   }
   return code;
 }
 
+/* Beyond the most there is no room that could be told from none. */
+static void refuse_too_much(const Pending *pending, GError **refusal) {
+  g_set_error(refusal, SANDHOST_ERROR, SANDHOST_ERROR_CONFIG,
+              "The %s budget for %s cannot be raised beyond " MILLIONTHS_MOST_TEXT
+              "; a smaller amount may do",
+              json_get_text(pending->content, "scope"), json_get_text(pending->content, "meter"));
+}
+
 static int decide_one(Record *record, const char *run_id, const RecordBudgetDecision *decision,
-                      Pending *pending) {
+                      Pending *pending, GError **refusal) {
   static const char *const KEYS[] = {"request_id", "scope",  "meter",    "window", "key",
                                      "status",     "amount", "approver", "note",   NULL};
-  int code = decision->grants ? bring_up(record, run_id, pending) : SQLITE_OK;
+  gint64 total = 0;
+  int code = decision->grants ? bring_up(record, run_id, pending, &total) : SQLITE_OK;
   gint64 amount = decision->amount ? decision->amount : pending->shortfall;
+  if (code == SQLITE_OK && decision->grants && amount > MILLIONTHS_MOST - total) {
+    refuse_too_much(pending, refusal);
+    return SQLITE_OK;
+  }
   JsonObject *content = pending->content;
   json_add_text(content, "status", decision->grants ? "granted" : "denied");
   json_add_text(content, "approver", decision->approver);
@@ -513,9 +528,12 @@ gboolean record_decide_budget(Record *record, const char *run_id, const char *re
                 "Run %s waits for %u budget decisions; an amount goes with the id of one request",
                 run_id, found->len);
   }
+  if (code == SQLITE_OK && !refusal) {
+    code = asks_check(record, run_id, request_id, TRUE, &refusal);
+  }
   for (guint i = 0; code == SQLITE_OK && !refusal && i < found->len; i++) {
     Pending *pending = &g_array_index(found, Pending, i);
-    code = decide_one(record, run_id, decision, pending);
+    code = decide_one(record, run_id, decision, pending, &refusal);
     json_object_object_del(pending->content, BUDGET_SEALED);
     json_object_array_add(decided, json_object_get(pending->content));
   }

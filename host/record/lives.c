@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "record/asks.h"
 #include "record/budgets-private.h"
 #include "record/record-seal.h"
 
@@ -342,6 +343,9 @@ static int examine(Record *record, const char *run_id, gboolean takes, const GAr
   }
   if (code == SQLITE_OK) {
     check_resumable(ret_life, run_id, ret_waits, takes, ret_cause, refusal);
+  }
+  if (code == SQLITE_OK && !*refusal) {
+    code = asks_check(record, run_id, NULL, FALSE, refusal);
   }
   return code;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record-output-read.c: what a command printed, from the chunks where there are any, else from the text of its
- * event, which then holds all of it. */
+/* record-output-read.c: what a command printed, from where its last event says that it is: so many bytes in chunks, or the
+ * text of the event itself, which then holds all of it. Only of a command that has no such event yet whatever chunks there are
+ * count. */
 #include <string.h>
 
 #include "base/error.h"
@@ -17,8 +18,9 @@ typedef struct {
   char *call_id;
   gint64 ended; /* number of its last event; 0: there is none */
   guint64 written[2];
-  gboolean all
-      [2]; /* nothing is missing of what is there, whatever its size is beside what was printed */
+  gint64 kept[2]; /* bytes in chunks; -1: no event tells of any */
+  /* Nothing is missing of what is there, whatever its size is beside what was printed. */
+  gboolean all[2];
 } Command;
 
 static void command_free(Command *command) {
@@ -43,20 +45,34 @@ static gboolean is_all(JsonObject *metadata, const char *kept, const char *trunc
   return facts ? json_get_bool(facts, "all", FALSE) : !json_get_bool(metadata, truncated, TRUE);
 }
 
-static void add_event(GPtrArray *commands, gint64 seq, gboolean started, JsonObject *metadata) {
+static void add_kept(Command *command, JsonObject *metadata) {
+  static const char *const KEYS[] = {"stdout_kept", "stderr_kept"};
+  for (gsize i = 0; i < G_N_ELEMENTS(KEYS); i++) {
+    JsonObject *kept = json_get(metadata, KEYS[i]);
+    command->kept[i] = kept ? MAX(json_get_int(kept, "bytes", 0), 0) : command->kept[i];
+  }
+}
+
+static void add_event(GPtrArray *commands, gint64 seq, const char *type, JsonObject *metadata) {
   const char *execution_id = json_get_text(metadata, "execution_id");
   const char *purpose = json_get_text(metadata, "purpose");
   if (!execution_id || g_strcmp0(purpose, "workspace_sync") == 0) {
     return;
   }
   Command *command = find_execution(commands, execution_id);
+  gboolean sealed = g_strcmp0(type, "sandbox_output_sealed") == 0;
+  if (!command && sealed) {
+    return;
+  }
   if (!command) {
     command = g_new0(Command, 1);
+    command->kept[0] = command->kept[1] = -1;
     command->execution_id = g_strdup(execution_id);
     command->call_id = g_strdup(json_get_text(metadata, "tool_call_id"));
     g_ptr_array_add(commands, command);
   }
-  if (!started) {
+  add_kept(command, metadata);
+  if (!sealed && g_strcmp0(type, "sandbox_exec_started") != 0) {
     command->ended = seq;
     command->written[0] = (guint64)json_get_int(metadata, "stdout_bytes", 0);
     command->written[1] = (guint64)json_get_int(metadata, "stderr_bytes", 0);
@@ -75,8 +91,8 @@ static int read_commands(Record *record, gint64 run, GPtrArray *commands) {
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     JsonObject *metadata = NULL;
     if (record_read_json(statement, 2, &metadata)) {
-      add_event(commands, sqlite3_column_int64(statement, 0), sqlite3_column_int(statement, 1) != 0,
-                metadata);
+      add_event(commands, sqlite3_column_int64(statement, 0),
+                (const char *)sqlite3_column_text(statement, 1), metadata);
     }
     json_object_put(metadata);
   }
@@ -124,6 +140,7 @@ typedef struct {
   guint64 limit;
   gboolean (*put)(void *user, const void *data, gsize length);
   void *user;
+  gboolean stopped; /* put wants no more */
 } Page;
 
 /* How many bytes are kept in chunks. */
@@ -148,7 +165,8 @@ static guint64 put_part(Page *page, guint64 start, const guint8 *bytes, gsize le
     return 0;
   }
   guint64 part = MIN(length - skip, page->limit);
-  *ret_goes_on = page->put(page->user, bytes + skip, part) && part < page->limit;
+  page->stopped = !page->put(page->user, bytes + skip, part);
+  *ret_goes_on = !page->stopped && part < page->limit;
   page->offset += part;
   page->limit -= part;
   return part;
@@ -209,18 +227,26 @@ static void give_text(Page *page, JsonObject *payload, int stream, RecordOutputF
 typedef struct {
   gint64 number; /* of the output in chunks; 0: there is none */
   JsonObject *payload;
+  gint64 told; /* bytes in chunks by the events; -1: nothing */
   gboolean all;
   RecordOutputFacts facts;
 } Source;
 
 static int find_in_run(Record *record, gint64 run, const Command *command, int stream,
                        Source *source) {
-  int code = record_output_find(record, run, command->execution_id, stream, &source->number);
+  int code = SQLITE_OK;
   source->facts.written = command->written[stream - 1];
   source->facts.ended = command->ended != 0;
   source->all = command->all[stream - 1];
+  source->told = command->kept[stream - 1];
+  if (source->told > 0 || !source->facts.ended) {
+    code = record_output_find(record, run, command->execution_id, stream, &source->number);
+  }
   if (code == SQLITE_OK && source->number != 0) {
-    return chunks_end(record, source->number, &source->facts.kept);
+    code = chunks_end(record, source->number, &source->facts.kept);
+    source->facts.kept =
+        source->told >= 0 ? MIN(source->facts.kept, (guint64)source->told) : source->facts.kept;
+    return code;
   }
   return code == SQLITE_OK && command->ended != 0
              ? read_payload(record, run, command->ended, &source->payload)
@@ -250,6 +276,17 @@ static gboolean find_source(Record *record, const char *run_id, const char *call
   return code == SQLITE_OK;
 }
 
+/* No more than the events tell of; SQLITE_NOTFOUND where less of it is there. */
+static int give_told(Page *page, Source *source) {
+  guint64 told = source->told >= 0 ? (guint64)source->told : G_MAXUINT64;
+  guint64 room = told - MIN(page->offset, told);
+  page->limit = MIN(page->limit, room);
+  guint64 wanted = page->limit;
+  int code = give_chunks(page, source->number, &source->facts.given);
+  gboolean less = source->told >= 0 && !page->stopped && source->facts.given < wanted;
+  return code == SQLITE_OK && less ? SQLITE_NOTFOUND : code;
+}
+
 gboolean record_output_read(Record *record, const char *run_id, const char *call, int stream,
                             guint64 offset, guint64 limit,
                             gboolean (*put)(void *user, const void *data, gsize length), void *user,
@@ -269,17 +306,18 @@ gboolean record_output_read(Record *record, const char *run_id, const char *call
   }
   Page page = {.record = record, .offset = offset, .limit = limit, .put = put, .user = user};
   if (source.number != 0) {
-    code = give_chunks(&page, source.number, &source.facts.given);
+    code = give_told(&page, &source);
   } else {
     give_text(&page, source.payload, stream, &source.facts);
   }
-  gboolean missing = record_offloaded(source.payload, stream) != NULL;
+  const char *missing = record_offloaded(source.payload, stream) ? "is missing"
+                        : code == SQLITE_NOTFOUND                ? "is in part missing"
+                                                                 : NULL;
   json_object_put(source.payload);
   if (missing) {
-    g_set_error(
-        error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
-        "the kept %s of command %s is missing from the record; sandhost record verify tells more",
-        stream == 2 ? "stderr" : "stdout", call);
+    g_set_error(error, SANDHOST_ERROR, SANDHOST_ERROR_RECORD,
+                "the kept %s of command %s %s from the record; sandhost record verify tells more",
+                stream == 2 ? "stderr" : "stdout", call, missing);
     return FALSE;
   }
   if (code != SQLITE_OK) {

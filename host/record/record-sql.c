@@ -53,7 +53,7 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
         "       (SELECT count(*) FROM events WHERE run = runs.number"
         "          AND type = 'sandbox_exec_started'"
         "          AND instr(coalesce(metadata, ''), '\"purpose\":\"workspace_sync\"') = 0)"
-        "  FROM runs WHERE (?1 IS NULL OR status = ?1) AND created_at >= ?2"
+        "  FROM runs WHERE (?1 IS NULL OR status = ?1) AND (?2 = 0 OR created_at >= ?2)"
         "    AND (?3 IS NULL OR instr(header, ?3) > 0) ORDER BY number DESC",
     [STATEMENT_INSERT_OUTPUT] = "INSERT INTO outputs (run, execution_id, stream)"
                                 "  SELECT number, ?2, ?3 FROM runs WHERE run_id = ?1",
@@ -64,8 +64,9 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
     [STATEMENT_OUTPUT_END] = "SELECT start + length FROM output_chunks WHERE output = ?1"
                              "  ORDER BY start DESC LIMIT 1",
     [STATEMENT_EXECUTIONS] =
-        "SELECT seq, type = 'sandbox_exec_started', metadata FROM events WHERE run = ?1 AND type IN"
-        "  ('sandbox_exec_started', 'sandbox_exec_completed', 'sandbox_exec_failed') ORDER BY seq",
+        "SELECT seq, type, metadata FROM events WHERE run = ?1 AND type IN"
+        "  ('sandbox_exec_started', 'sandbox_exec_completed', 'sandbox_exec_failed',"
+        "   'sandbox_output_sealed') ORDER BY seq",
     [STATEMENT_PAYLOAD] = "SELECT payload FROM events WHERE run = ?1 AND seq = ?2",
     [STATEMENT_VERIFY_RUN] =
         "SELECT number, status, created_at, run_id, trace_id, header, c.link, c.count, c.head,"
@@ -73,10 +74,15 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
         "       CASE WHEN number = (SELECT first FROM record_chain) THEN zeroblob(32) ELSE "
         "coalesce("
         "         (SELECT link FROM chains WHERE run = number - 1),"
-        "         (SELECT link FROM pruned WHERE pruned.number = runs.number - 1)) END"
+        "         (SELECT link FROM pruned WHERE pruned.number = runs.number - 1)) END, ended_at,"
+        "       (SELECT attempt FROM lives WHERE run = number)"
         "  FROM runs LEFT JOIN chains c ON c.run = number WHERE run_id = ?1",
     [STATEMENT_VERIFY_EVENTS] =
         "SELECT seq, at, type, metadata, payload, hash FROM events WHERE run = ?1 ORDER BY seq",
+    [STATEMENT_VERIFY_OUTPUTS] =
+        "SELECT execution_id, stream,"
+        "       (SELECT count(*) FROM output_chunks WHERE output = outputs.number)"
+        "  FROM outputs WHERE run = ?1 ORDER BY number",
     [STATEMENT_ANCHOR] = "SELECT first, last, link FROM record_chain",
     [STATEMENT_NUMBERS] =
         "SELECT number, run_id, 0, (SELECT link FROM chains WHERE run = number) FROM runs"
@@ -84,6 +90,12 @@ const char *const RECORD_SQL[STATEMENT_COUNT] = {
     [STATEMENT_ORPHANS] =
         "SELECT DISTINCT run FROM events WHERE run NOT IN (SELECT number FROM runs)"
         "  AND run NOT IN (SELECT run FROM discarded JOIN pruned ON number = run)",
+    /* The second column: pieces of no output. */
+    [STATEMENT_STRAYS] =
+        "SELECT number, 0 FROM outputs WHERE run NOT IN (SELECT number FROM runs)"
+        "  AND run NOT IN (SELECT run FROM discarded JOIN pruned ON pruned.number = run)"
+        " UNION SELECT output, 1 FROM output_chunks"
+        "  WHERE output NOT IN (SELECT number FROM outputs)",
     [STATEMENT_CHUNK] = "SELECT start, length, data FROM output_chunks"
                         "  WHERE output = ?1 AND start <= ?2 ORDER BY start DESC LIMIT 1",
     /* By when it ended, or began; never one that runs or waits, nor one of the newest ?1. */

@@ -1,64 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record-verify-runs.c: that no run is missing between the first and the last; and kept outputs. */
-#include <nettle/sha2.h>
+/* record-verify-runs.c: that no run is missing between the first and the last, and nothing is there that is of no run. */
 #include <string.h>
 
-#include "record/record-chunks.h"
 #include "record/record-verify.h"
 #include "record/verify-private.h"
-
-/* ---- Outputs -------------------------------------------------------------------------------------- */
-
-/* The digest of `bytes` bytes, or what is wrong. */
-static const char *digest_output(Record *record, gint64 number, guint64 bytes,
-                                 guint8 ret_digest[DIGEST_BYTES]) {
-  struct sha256_ctx context;
-  sha256_init(&context);
-  for (guint64 at = 0; at < bytes;) {
-    GByteArray *part = NULL;
-    guint64 start = 0;
-    int code = record_chunk_read(record, number, at, &start, &part);
-    if (code != SQLITE_OK) {
-      return code == SQLITE_DONE ? "is in part missing" : "is altered";
-    }
-    gboolean next = start == at;
-    sha256_update(&context, part->len, part->data);
-    at += part->len;
-    g_byte_array_unref(part);
-    if (!next) {
-      return "is altered";
-    }
-  }
-  sha256_digest(&context, DIGEST_BYTES, ret_digest);
-  return NULL;
-}
-
-char *verify_output(Record *record, gint64 run, JsonObject *sealed) {
-  guint8 digest[DIGEST_BYTES];
-  gint64 number = 0;
-  const char *execution_id = json_get_text(sealed, "execution_id");
-  int stream = (int)json_get_int(sealed, "stream", 0);
-  gint64 bytes = json_get_int(sealed, "bytes", -1);
-  const char *wrong = NULL;
-  if (!execution_id || bytes < 0) {
-    return NULL; /* its event is altered, which is told of that */
-  }
-  if (bytes > 0) {
-    int code = record_output_find(record, run, execution_id, stream, &number);
-    wrong = code == SQLITE_OK && number != 0 ? digest_output(record, number, (guint64)bytes, digest)
-                                             : "is missing";
-  }
-  if (!wrong && bytes > 0) {
-    g_autofree char *hex = digest_to_hex(digest);
-    wrong = g_strcmp0(hex, json_get_text(sealed, "sha256")) == 0 ? NULL : "is altered";
-  }
-  if (!wrong && json_get_text(sealed, "damaged")) {
-    wrong = "was damaged when its run was found interrupted";
-  }
-  return wrong ? g_strdup_printf("the kept %s of %s %s", stream == 2 ? "stderr" : "stdout",
-                                 execution_id, wrong)
-               : NULL;
-}
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
@@ -158,6 +103,25 @@ static int find_orphans(Record *record, RunsWalk *walk) {
   return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
+/* Kept output of no run, and pieces of no output: a later output would get their number. */
+static int find_strays(Record *record, RunsWalk *walk) {
+  int code = SQLITE_OK;
+  sqlite3_stmt *statement = record_statement(record, STATEMENT_STRAYS, &code);
+  if (!statement) {
+    return code;
+  }
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    gboolean pieces = sqlite3_column_int(statement, 1) != 0;
+    gint64 number = sqlite3_column_int64(statement, 0);
+    g_autofree char *detail =
+        g_strdup_printf("%s %" G_GINT64_FORMAT "%s", pieces ? "pieces of the output" : "the output",
+                        number, pieces ? ", which is not there" : " is of no run");
+    verify_add_fault(walk->faults, "run", 0, "added", detail);
+  }
+  record_done(statement);
+  return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
 JsonObject *record_verify_runs(Record *record, GError **error) {
   RunsWalk walk = {.runs = json_object_new_array(), .faults = json_object_new_array()};
   pthread_mutex_lock(&record->lock);
@@ -166,6 +130,7 @@ JsonObject *record_verify_runs(Record *record, GError **error) {
     code = read_anchor(record, &walk);
     code = code == SQLITE_OK ? walk_runs(record, &walk) : code;
     code = code == SQLITE_OK ? find_orphans(record, &walk) : code;
+    code = code == SQLITE_OK ? find_strays(record, &walk) : code;
     record_run_statement(record, STATEMENT_ROLLBACK);
   }
   if (code != SQLITE_OK) {

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "record/asks.h"
 #include "record/record-chain.h"
 #include "record/verify-private.h"
 
@@ -28,9 +29,13 @@ typedef struct {
   guint8 link[DIGEST_BYTES];
   guint8 head[DIGEST_BYTES];
   gint64 count;
-  GArray *links;      /* of Link */
-  char *last_status;  /* what the last event says, when that is run_ended */
-  JsonObject *sealed; /* array of {execution_id, stream, bytes, sha256, damaged} */
+  GArray *links; /* of Link */
+  gint64 ended_at;
+  gint64 attempt; /* 0: it has no life */
+  gint64 told_attempts;
+  char *told_status; /* by the events; NULL: they say nothing */
+  gint64 told_end;
+  VerifyOutputs *outputs;
   JsonObject *faults; /* borrowed */
 } Walk;
 
@@ -72,39 +77,34 @@ static int read_run(Walk *walk, const char *run_id) {
     chain_column(statement, 8, walk->head);
     walk->expected = sqlite3_column_int(statement, 9) != 0;
     walk->has_before = chain_column(statement, 10, walk->before);
+    walk->ended_at = sqlite3_column_int64(statement, 11);
+    walk->attempt = sqlite3_column_int64(statement, 12);
   }
   record_done(statement);
   return code == SQLITE_ROW ? SQLITE_OK : code == SQLITE_DONE ? SQLITE_NOTFOUND : code;
 }
 
-static void add_sealed(Walk *walk, JsonObject *metadata, int stream) {
-  JsonObject *kept = json_get(metadata, stream == 2 ? "stderr_kept" : "stdout_kept");
-  if (!kept) {
-    return;
-  }
-  JsonObject *sealed = json_object_new_object();
-  json_add_text(sealed, "execution_id", json_get_text(metadata, "execution_id"));
-  json_add_int(sealed, "stream", stream);
-  json_add_int(sealed, "bytes", json_get_int(kept, "bytes", -1));
-  json_add_text(sealed, "sha256", json_get_text(kept, "sha256"));
-  json_add_text(sealed, "damaged", json_get_text(kept, "damaged"));
-  json_object_array_add(walk->sealed, sealed);
+static void set_told(Walk *walk, const char *status) {
+  g_free(walk->told_status);
+  walk->told_status = g_strdup(status);
 }
 
-/* What an event says of things outside of it. */
+/* What an event says of the run's row and of what is kept beside it. */
 static void read_facts(Walk *walk, sqlite3_stmt *statement, const char *type) {
   JsonObject *metadata = NULL;
   gboolean ends = g_strcmp0(type, "run_ended") == 0;
-  g_clear_pointer(&walk->last_status, g_free);
-  if (!ends && g_strcmp0(type, "sandbox_exec_completed") != 0 &&
-      g_strcmp0(type, "sandbox_exec_failed") != 0 &&
-      g_strcmp0(type, "sandbox_output_sealed") != 0) {
-    return;
+  if (ends || g_strcmp0(type, "run_interrupted") == 0) {
+    set_told(walk, "interrupted"); /* or what its facts say */
+    walk->told_end = sqlite3_column_int64(statement, 1);
+  } else if (g_strcmp0(type, "run_started") == 0 || g_strcmp0(type, "run_resumed") == 0) {
+    set_told(walk, "running");
+    walk->told_attempts++;
   }
-  if (record_read_json(statement, 3, &metadata)) {
-    add_sealed(walk, metadata, 1);
-    add_sealed(walk, metadata, 2);
-    walk->last_status = ends ? g_strdup(json_get_text(metadata, "status")) : NULL;
+  if ((ends || verify_outputs_concern(type)) && record_read_json(statement, 3, &metadata)) {
+    verify_outputs_add(walk->outputs, type, metadata);
+    if (ends) {
+      set_told(walk, json_get_text(metadata, "status"));
+    }
   }
   json_object_put(metadata);
 }
@@ -259,22 +259,20 @@ static void check_row(Walk *walk) {
             "the run's id, trace, beginning or header, or its link to the run before it");
     }
   }
-  if (walk->last_status && g_strcmp0(walk->status, "running") != 0 &&
-      g_strcmp0(walk->status, walk->last_status) != 0) {
-    g_autofree char *detail = g_strdup_printf("the run's status is %s, and its last event says %s",
-                                              walk->status, walk->last_status);
-    fault(walk, 0, "altered", detail);
-  }
 }
 
-static void check_outputs(Walk *walk) {
-  for (gsize i = 0; i < json_object_array_length(walk->sealed); i++) {
-    JsonObject *sealed = json_object_array_get_idx(walk->sealed, i);
-    g_autofree char *wrong = verify_output(walk->record, walk->number, sealed);
-    if (wrong) {
-      gboolean missing = g_str_has_suffix(wrong, "missing");
-      fault(walk, 0, missing ? "missing" : "altered", wrong);
-    }
+/* What stands in the run's row of its end; only of events that are whole, since others tell of it too often. */
+static void check_end(Walk *walk) {
+  gboolean running = g_strcmp0(walk->told_status, "running") == 0;
+  if (walk->told_status && g_strcmp0(walk->status, walk->told_status) != 0) {
+    g_autofree char *detail = g_strdup_printf("the run's status is %s, and its events say %s",
+                                              walk->status, walk->told_status);
+    fault(walk, 0, "altered", detail);
+  } else if (walk->told_status && walk->ended_at != (running ? 0 : walk->told_end)) {
+    fault(walk, 0, "altered", "the time of the run's end is not that of its event");
+  }
+  if (walk->told_status && walk->attempt != 0 && walk->attempt != walk->told_attempts) {
+    fault(walk, 0, "altered", "the run was taken more or less often than its row says");
   }
 }
 
@@ -286,30 +284,34 @@ static const char *state_of(const Walk *walk) {
                                                     : "not_chained";
 }
 
-static void check(Walk *walk) {
+static int check(Walk *walk) {
   if (walk->chained) {
     check_row(walk);
     walk_events(walk);
+    if (json_object_array_length(walk->faults) == 0) {
+      check_end(walk);
+    }
   } else if (walk->expected) {
     fault(walk, 0, "missing", "the run's row in the chain");
   }
-  check_outputs(walk);
+  gboolean goes_on = g_strcmp0(walk->told_status, "running") == 0;
+  int code = verify_outputs_check(walk->record, walk->number, walk->outputs, goes_on, walk->faults);
+  return code == SQLITE_OK ? asks_verify(walk->record, walk->number, walk->status, walk->faults)
+                           : code;
 }
 
 JsonObject *record_verify_run(Record *record, const char *run_id, GError **error) {
   JsonObject *result = json_object_new_object();
   Walk walk = {.record = record,
                .links = g_array_new(FALSE, FALSE, sizeof(Link)),
-               .sealed = json_object_new_array(),
+               .outputs = verify_outputs_new(),
                .faults = json_object_new_array()};
   pthread_mutex_lock(&record->lock);
   int code = record_run_statement(record, STATEMENT_BEGIN_READ);
   if (code == SQLITE_OK) {
     code = read_run(&walk, run_id);
     code = code == SQLITE_OK ? read_links(&walk) : code;
-    if (code == SQLITE_OK) {
-      check(&walk);
-    }
+    code = code == SQLITE_OK ? check(&walk) : code;
     record_run_statement(record, STATEMENT_ROLLBACK);
   }
   if (code == SQLITE_NOTFOUND) {
@@ -324,10 +326,10 @@ JsonObject *record_verify_run(Record *record, const char *run_id, GError **error
   json_add_int(result, "events", walk.links->len);
   json_add_text(result, "head", head);
   json_add_take(result, "faults", walk.faults);
-  json_object_put(walk.sealed);
+  verify_outputs_free(walk.outputs);
   g_array_free(walk.links, TRUE);
   g_free(walk.status);
-  g_free(walk.last_status);
+  g_free(walk.told_status);
   if (code != SQLITE_OK) {
     json_object_put(result);
     return NULL;

@@ -10,8 +10,15 @@ void verify_add_fault(JsonObject *faults, const char *key, gint64 number, const 
                       const char *detail);
 ChainText verify_text(sqlite3_stmt *statement, int column);
 
-/* Whether a kept output {execution_id, stream, bytes, sha256, damaged} is what was written; says what is wrong, owned, or
- * NULL. Ends in "missing" when it is not there. Under the lock. */
-char *verify_output(Record *record, gint64 run, JsonObject *sealed);
+/* record-verify-outputs.c. What a run's events say of kept output, gathered event by event, then held against what is
+ * there. goes_on: by the last word of the events a process has the run, and its commands may be writing. Under the lock. */
+typedef struct VerifyOutputs VerifyOutputs;
+VerifyOutputs *verify_outputs_new(void);
+void verify_outputs_free(VerifyOutputs *outputs);
+gboolean verify_outputs_concern(const char *type);
+void verify_outputs_add(VerifyOutputs *outputs, const char *type, JsonObject *metadata);
+/* An SQLite code. */
+int verify_outputs_check(Record *record, gint64 run, VerifyOutputs *outputs, gboolean goes_on,
+                         JsonObject *faults);
 
 #endif

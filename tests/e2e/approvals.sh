@@ -224,6 +224,25 @@ run "$sandhost" approvals --all --json "$id"
 want_json '{"command": "echo edited > edited.txt", "timeout": 90}' 0 edited_arguments
 [ "$(json 0 original_request_digest)" != "$(json 0 request_digest)" ] || fail "the digest is that of the original"
 
+# ---- A yes that no event repeats is nobody's
+begin 'echo forged > forged.txt'
+sql "UPDATE approvals SET status = 'approved' WHERE approval_id = '$approval'"
+run "$sandhost" resume "$id"
+want_exit 125
+want_out ''
+want_err "sandhost: the record contradicts itself: approval $approval is approved by its row, pending by its content and pending by its events; nothing was done. sandhost record verify $id tells more, sandhost cancel $id ends the run"
+run "$sandhost" record verify "$id"
+want_exit 1
+want_in_out "altered (approval $approval is approved by its row"
+sql "UPDATE approvals SET content = json_set(content, '$.status', 'approved', '$.decision', 'approve', '$.approver', 'alice')
+  WHERE approval_id = '$approval'"
+run "$sandhost" resume "$id"
+want_exit 125
+want_in_err 'approved by its row, approved by its content and pending by its events; nothing was done'
+[ ! -e workspace/files/forged.txt ] || fail "what nobody approved has run"
+run "$sandhost" cancel "$id"
+want_exit 0
+
 # ---- In time and late
 expiring() { # SECONDS
   config short.json "\"allow\": [$files], \"ask\": [{\"rule_id\": \"commands\", \"capability\": \"process.exec\",

@@ -119,6 +119,22 @@ want_in_err '  sandhost grant run_'
 want_in_err '  sandhost deny run_'
 want_in_err 'then: sandhost resume run_'
 
+# ---- A grant that no event repeats is nobody's
+run "$sandhost" exec --config pause.json --json -- 'echo never > never.txt'
+waiting
+sql "UPDATE budget_requests SET status = 'granted', content = json_set(content, '$.status', 'granted')
+  WHERE request_id = '$request'"
+sql "UPDATE budget_counters SET granted = granted + 100000000"
+run "$sandhost" resume "$id"
+want_exit 125
+want_in_err "sandhost: the record contradicts itself: budget request $request is granted by its row, granted by its content and pending by its events; nothing was done."
+sql "UPDATE budget_counters SET granted = granted - 100000000"
+sql "UPDATE budget_requests SET status = 'pending', content = json_set(content, '$.status', 'pending')
+  WHERE request_id = '$request'"
+[ ! -e workspace/files/never.txt ] || fail "a command ran that nobody granted"
+run "$sandhost" cancel "$id"
+want_exit 0
+
 # ---- Denied: the run ends when it is resumed, also where there is room by then
 run "$sandhost" exec --config pause.json --json -- 'echo never > never.txt'
 waiting

@@ -194,6 +194,33 @@ rm -r "$SANDHOST_STATE_DIR"
 mv saved "$SANDHOST_STATE_DIR"
 run "$sandhost" record verify
 want_exit 0
+
+# Rows that somebody has added are found, and never shown in the place of what the events tell of.
+cp -r "$SANDHOST_STATE_DIR" saved
+long=$(sqlite3 "$db" 'SELECT run_id FROM outputs JOIN runs ON runs.number = run WHERE outputs.number = 1')
+"$sandhost" show -o 1 "$long" >before
+sqlite3 "$db" "INSERT INTO output_chunks SELECT 1, (SELECT max(start + length) FROM output_chunks WHERE output = 1),
+  length, data FROM output_chunks WHERE output = 3 AND start = 0"
+run "$sandhost" record verify
+want_exit 1
+want_in_out 'has more pieces than its event covers)'
+"$sandhost" show -o 1 "$long" >after 2>err
+cmp before after || fail "what was added is shown"
+rm -r "$SANDHOST_STATE_DIR"
+cp -r saved "$SANDHOST_STATE_DIR"
+sqlite3 "$db" "INSERT INTO outputs SELECT 99, run, metadata ->> 'execution_id', 1 FROM events
+    WHERE run = 1 AND type = 'sandbox_exec_failed';
+  INSERT INTO output_chunks SELECT 99, start, length, data FROM output_chunks WHERE output = 3"
+run "$sandhost" record verify
+want_exit 1
+want_in_out 'is told of by no event)'
+run "$sandhost" show -o 1 "$first"
+want_out whole
+want_err ''
+rm -r "$SANDHOST_STATE_DIR"
+mv saved "$SANDHOST_STATE_DIR"
+run "$sandhost" record verify
+want_exit 0
 run "$sandhost" record verify run_nothing
 want_exit 125
 run "$sandhost" record frobnicate
@@ -261,12 +288,15 @@ echo '{"run_retention_days": null, "governance_config": {"sandbox_config": {"pro
 age() { # RUN-NUMBER DAYS
   sqlite3 "$db" "UPDATE runs SET ended_at = ended_at - $2 * 86400000000000 WHERE number = $1"
 }
+rejuvenate() { sqlite3 "$db" "UPDATE runs SET ended_at = (SELECT at FROM events WHERE run = number AND type = 'run_ended')"; }
 age 1 31
 age 2 31
 age 3 29
 "$sandhost" exec -q -- true
 run "$sandhost" record verify
-want_in_out '4 runs whole'
+want_exit 1
+want_in_out "altered (the time of the run's end is not that of its event)"
+want_in_out '1 runs whole, 3 damaged'
 want_in_out '0 pruned'
 run "$sandhost" runs
 want_err ''
@@ -276,6 +306,7 @@ sqlite3 "$db" 'UPDATE retention SET looked_at = looked_at - 90000000000000'
 "$sandhost" exec -q -- true
 left=$(sqlite3 "$db" 'SELECT number FROM runs ORDER BY number' | tr '\n' ' ')
 [ "$left" = '2 3 4 5 6 ' ] || fail "left: $left"
+rejuvenate
 run "$sandhost" record verify
 want_exit 0
 want_in_out '5 runs whole, 0 damaged, 0 not chained (older than the chains), 1 pruned'

@@ -232,13 +232,14 @@ static void test_approval_stays(Place *place, gconstpointer unused) {
   g_autoptr(Record) record = open_record(place->path);
   begin(record, RUN);
   g_autoptr(JsonObject) approval =
-      json_of("{\"approval_id\": \"approval_1\", \"expires\": 9000000000000000000}");
-  g_autoptr(JsonObject) none = json_of("[]");
+      json_of("{\"approval_id\": \"approval_1\", \"status\": \"pending\","
+              " \"expires\": 9000000000000000000}");
+  g_autoptr(JsonObject) events = events_asking(approval);
   g_autoptr(GPtrArray) approvals = g_ptr_array_new();
   g_autoptr(GPtrArray) ids = g_ptr_array_new();
   g_ptr_array_add(approvals, approval);
   g_ptr_array_add(ids, (gpointer)(gsize) "approval_1");
-  record_suspend(record, RUN, "owner_1", approvals, NULL, none, &error);
+  record_suspend(record, RUN, "owner_1", approvals, NULL, events, &error);
   g_assert_no_error(error);
   const RecordDecision yes = {.approve = TRUE, .approver = "alice"};
   record_decide(record, RUN, "approval_1", &yes, NULL, &error);
@@ -341,6 +342,56 @@ static void test_grant_late(Place *place, gconstpointer unused) {
   check_charge(record, 1, RECORD_OWE, 5 * MILLIONTHS, NULL, NULL);
   decide(record, TRUE, 0, NULL);
   check_status(record, "1 7 5 0 3");
+}
+
+/* Beyond what can be counted one more does not fit either, and nobody makes room there. */
+static void test_saturated(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin(record, RUN);
+  json_object_put(ask(record, 3 * MILLIONTHS));
+  check_charge(record, 1, RECORD_OWE, G_MAXINT64, NULL, NULL);
+  static const char WRONG[] = "The application budget for tool_calls cannot be raised beyond "
+                              "9000000000000; a smaller amount may do";
+  decide(record, TRUE, MILLIONTHS_MOST, WRONG);
+  decide(record, TRUE, 0, WRONG);
+  check_status(record, "1 0 9223372036854.775807 0 0");
+  decide(record, TRUE, MILLIONTHS_MOST - MILLIONTHS, NULL);
+  run_sql(place->path, "UPDATE budget_counters SET granted = 9223372036854775807");
+  RecordShortage shortage = {0};
+  g_autofree char *refused = charge_on(record, RUN, limit_of(1), RECORD_SPEND, 1, NULL, &shortage);
+  g_assert_nonnull(refused);
+  g_autofree char *held = charge_on(record, RUN, limit_of(1), RECORD_HOLD, 1, "hold", &shortage);
+  g_assert_nonnull(held);
+  g_assert_null(charge_on(record, RUN, limit_of(1), RECORD_SPEND, 0, NULL, &shortage));
+}
+
+/* A grant that no event tells of is nobody's. */
+static void test_forged_grant(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  begin(record, RUN);
+  g_autoptr(JsonObject) asked = ask(record, 3 * MILLIONTHS);
+  wait_for_budget(record);
+  run_sql(place->path, "UPDATE budget_requests SET status = 'granted',"
+                       " content = json_set(content, '$.status', 'granted')");
+  g_autofree char *text = g_strdup_printf(
+      "the record contradicts itself: budget request %s is granted by its row, granted by its "
+      "content and pending by its events; nothing was done. sandhost record verify " RUN
+      " tells more, sandhost cancel " RUN " ends the run",
+      json_get_text(asked, "request_id"));
+  check_resume(record, text, NULL);
+  run_sql(place->path, "UPDATE budget_requests SET status = 'denied',"
+                       " content = json_set(content, '$.status', 'denied')");
+  g_assert_false(record_can_resume(record, RUN, NULL));
+  run_sql(place->path, "UPDATE budget_requests SET status = 'pending', needed = 1,"
+                       " content = json_set(content, '$.status', 'pending')");
+  g_autofree char *needed = g_strdup_printf(
+      "the record contradicts itself: budget request %s has another needed in its row than in its "
+      "content; nothing was done. sandhost record verify " RUN " tells more, sandhost cancel " RUN
+      " ends the run",
+      json_get_text(asked, "request_id"));
+  decide(record, TRUE, 0, needed);
 }
 
 /* And counts for the window that goes on by then. */
@@ -604,6 +655,8 @@ int main(int argc, char **argv) {
   ADD("grant", test_grant);
   ADD("grant-amount", test_grant_amount);
   ADD("grant-late", test_grant_late);
+  ADD("requests/saturated", test_saturated);
+  ADD("requests/forged", test_forged_grant);
   ADD("grant-next-day", test_grant_next_day);
   ADD("room-again", test_room_again);
   ADD("limit-gone", test_limit_gone);

@@ -7,13 +7,6 @@
 #include "record/record-prune.h"
 #include "record/record-verify.h"
 
-static void run_sql(const char *path, const char *sql) {
-  sqlite3 *db = NULL;
-  g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-  g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
-  sqlite3_close(db);
-}
-
 /* Two ended runs of five events each. */
 static void write_runs(const char *path) {
   g_autoptr(Record) record = open_record(path);
@@ -188,7 +181,16 @@ static void test_status_altered(Place *place, gconstpointer unused) {
   run_sql(place->path, "UPDATE runs SET status = 'failed' WHERE number = 1");
   assert_run(place->path, "run_1", "damaged",
              "[{\"event\":null,\"what\":\"altered\",\"detail\":\"the run's status is failed, and "
-             "its last event says completed\"}]");
+             "its events say completed\"}]");
+  run_sql(place->path, "UPDATE runs SET status = 'running' WHERE number = 2");
+  assert_run(place->path, "run_2", "damaged",
+             "[{\"event\":null,\"what\":\"altered\",\"detail\":\"the run's status is running, and "
+             "its events say completed\"}]");
+  run_sql(place->path, "UPDATE runs SET status = 'completed', ended_at = ended_at + 1");
+  assert_run(
+      place->path, "run_2", "damaged",
+      "[{\"event\":null,\"what\":\"altered\",\"detail\":\"the time of the run's end is not that "
+      "of its event\"}]");
 }
 
 static void test_run_missing(Place *place, gconstpointer unused) {
@@ -221,6 +223,19 @@ static void test_row_of_events_missing(Place *place, gconstpointer unused) {
   run_sql(place->path, "PRAGMA foreign_keys = OFF; DELETE FROM runs WHERE number = 1");
   assert_runs(place->path, "[{\"run\":1,\"what\":\"missing\",\"detail\":null},{\"run\":1,\"what\":"
                            "\"missing\",\"detail\":\"its events are there and its row is not\"}]");
+}
+
+/* A later output would get the number of pieces that are there already. */
+static void test_strays(Place *place, gconstpointer unused) {
+  (void)unused;
+  write_runs(place->path);
+  run_sql(place->path, "PRAGMA foreign_keys = OFF;"
+                       "INSERT INTO output_chunks VALUES (7, 0, 1, x'00'), (7, 1, 1, x'00');"
+                       "INSERT INTO outputs VALUES (8, 99, 'exec_1', 1)");
+  assert_runs(
+      place->path,
+      "[{\"run\":null,\"what\":\"added\",\"detail\":\"pieces of the output 7, which is not "
+      "there\"},{\"run\":null,\"what\":\"added\",\"detail\":\"the output 8 is of no run\"}]");
 }
 
 static void test_runs_head_altered(Place *place, gconstpointer unused) {
@@ -334,6 +349,7 @@ int main(int argc, char **argv) {
   ADD("run/chain-row-missing", test_chain_row_missing);
   ADD("run/row-of-events-missing", test_row_of_events_missing);
   ADD("run/head-altered", test_runs_head_altered);
+  ADD("strays", test_strays);
   ADD("run/removed-then-another", test_last_run_removed_then_another);
   ADD("run/no-such", test_no_such_run);
   ADD("old/not-chained", test_old_file);

@@ -4,6 +4,7 @@
 #define SANDHOST_TESTS_RECORD_FIXTURE_H
 
 #include <glib/gstdio.h>
+#include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -71,6 +72,33 @@ static inline void append_text(Record *record, const char *run_id, const char *t
   g_autoptr(JsonObject) content = payload ? json_of(payload) : NULL;
   record_append(record, run_id, type, facts, content, &error);
   g_assert_no_error(error);
+}
+
+/* The event that asks for this approval, as a run writes it: in an array of events. Owned. */
+static inline JsonObject *events_asking(JsonObject *approval) {
+  static const char *const FACTS[] = {"approval_id", "tool_call_id",    "capability",
+                                      "risk_level",  "expires_at",      "request_id",
+                                      "policy_hash", "manifest_digest", "request_digest"};
+  JsonObject *facts = json_object_new_object();
+  for (gsize i = 0; i < G_N_ELEMENTS(FACTS); i++) {
+    json_add_take(facts, FACTS[i], json_object_get(json_get(approval, FACTS[i])));
+  }
+  JsonObject *event = json_object_new_object();
+  json_add_text(event, "type", "approval_request_created");
+  json_add_take(event, "metadata", facts);
+  JsonObject *events = json_object_new_array();
+  json_object_array_add(events, event);
+  return events;
+}
+
+static inline void run_sql(const char *path, const char *sql) {
+  sqlite3 *db = NULL;
+  char *problem = NULL;
+  g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+  sqlite3_busy_timeout(db, 30000);
+  sqlite3_exec(db, sql, NULL, NULL, &problem);
+  g_assert_cmpstr(problem, ==, NULL);
+  sqlite3_close(db);
 }
 
 static inline void end_run(Record *record, const char *run_id, const char *status) {

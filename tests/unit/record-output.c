@@ -273,6 +273,97 @@ static void test_altered(Place *place, gconstpointer unused) {
   }
 }
 
+/* Rows that nobody wrote: found, and not shown in the place of what the events tell of. */
+static void test_added(Place *place, gconstpointer unused) {
+  static const struct {
+    const char *sql;
+    const char *fault;
+    gboolean shown; /* what was printed is shown all the same */
+  } CASES[] = {
+      {"INSERT INTO output_chunks SELECT output, 300000, length, data FROM output_chunks"
+       " WHERE start = 0",
+       "the kept stdout of exec_1 has more pieces than its event covers", TRUE},
+      {"INSERT INTO output_chunks SELECT output, 400000, length, data FROM output_chunks"
+       " WHERE start = 0",
+       "the kept stdout of exec_1 has more pieces than its event covers", TRUE},
+      {"INSERT INTO output_chunks SELECT output, 5, length, data FROM output_chunks"
+       " WHERE start = 0",
+       "the kept stdout of exec_1 has more pieces than its event covers", TRUE},
+      {"INSERT INTO output_chunks SELECT output, -5, length, data FROM output_chunks"
+       " WHERE start = 0",
+       "the kept stdout of exec_1 has more pieces than its event covers", TRUE},
+      {"INSERT INTO outputs SELECT 9, run, 'exec_1', 2 FROM outputs",
+       "the kept stderr of exec_1 is told of by no event", TRUE},
+      {"INSERT INTO outputs SELECT 9, run, 'exec_7', 1 FROM outputs",
+       "the kept stdout of exec_7 is told of by no event", TRUE},
+      {"INSERT INTO outputs SELECT 9, run, 'exec_1', 3 FROM outputs",
+       "an output of exec_1 that is no stream", TRUE},
+      {"UPDATE outputs SET execution_id = 'exec_7'", "the kept stdout of exec_1 is missing", FALSE},
+  };
+  (void)unused;
+  for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
+    g_autofree char *path = g_strdup_printf("%s-%d", place->path, (int)i);
+    g_autoptr(Record) record = open_record(path);
+    g_autoptr(GByteArray) bytes = noise(300000);
+    json_object_put(write_output(record, bytes, 4096, MANY));
+    run_sql(path, CASES[i].sql);
+    g_autoptr(JsonObject) verdict = record_verify_run(record, "run_1", NULL);
+    JsonObject *fault = json_object_array_get_idx(json_get(verdict, "faults"), 0);
+    g_assert_cmpstr(json_get_text(fault, "detail"), ==, CASES[i].fault);
+    g_assert_cmpstr(json_get_text(verdict, "state"), ==, "damaged");
+    if (CASES[i].shown) {
+      RecordOutputFacts facts;
+      g_autoptr(GByteArray) got = read_output(record, "1", 0, G_MAXUINT64, &facts);
+      assert_bytes(got, bytes->data, bytes->len);
+      g_autoptr(GByteArray) end = read_output(record, "1", 299990, G_MAXUINT64, &facts);
+      assert_bytes(end, bytes->data + 299990, 10);
+      g_assert_cmpuint(facts.kept, ==, 300000);
+    }
+  }
+}
+
+/* What stands whole in an event is read from there, whatever else somebody has put beside it. */
+static void test_added_beside_event(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(Record) record = open_record(place->path);
+  g_autoptr(GByteArray) bytes = noise(1000);
+  json_object_put(write_output(record, bytes, 1000, MANY));
+  append_text(record, "run_1", "sandbox_exec_started", "{\"execution_id\": \"exec_2\"}", NULL);
+  append_text(record, "run_1", "sandbox_exec_completed",
+              "{\"execution_id\": \"exec_2\", \"stdout_bytes\": 6}", "{\"stdout\": \"honest\"}");
+  run_sql(place->path,
+          "INSERT INTO outputs SELECT 9, run, 'exec_2', 1 FROM outputs;"
+          "INSERT INTO output_chunks SELECT 9, start, length, data FROM output_chunks");
+  RecordOutputFacts facts;
+  g_autoptr(GByteArray) got = read_output(record, "2", 0, G_MAXUINT64, &facts);
+  assert_bytes(got, "honest", 6);
+  g_autoptr(JsonObject) verdict = record_verify_run(record, "run_1", NULL);
+  assert_json(
+      json_get(verdict, "faults"),
+      "[{\"event\":null,\"what\":\"added\",\"detail\":\"the kept stdout of exec_2 is told of "
+      "by no event\"}]");
+}
+
+/* A hole is told, and not an end. */
+static void test_hole(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  g_autoptr(GByteArray) bytes = noise(300000);
+  g_autoptr(GByteArray) got = g_byte_array_new();
+  json_object_put(write_output(record, bytes, 4096, MANY));
+  run_sql(place->path, "DELETE FROM output_chunks WHERE start > 0");
+  RecordOutputFacts facts;
+  g_assert_false(
+      record_output_read(record, "run_1", "1", 1, 0, G_MAXUINT64, collect, got, &facts, &error));
+  g_assert_cmpstr(
+      error->message, ==,
+      "the kept stdout of command 1 is in part missing from the record; sandhost record "
+      "verify tells more");
+  assert_bytes(got, bytes->data, got->len); /* what is there is given */
+  g_assert_cmpuint(got->len, >, 0);
+}
+
 /* What was written before the writer is gone is there. */
 static void test_cut_off(Place *place, gconstpointer unused) {
   (void)unused;
@@ -451,6 +542,9 @@ int main(int argc, char **argv) {
   ADD("from-event", test_from_event);
   ADD("which-call", test_which_call);
   ADD("altered", test_altered);
+  ADD("added", test_added);
+  ADD("added-beside-event", test_added_beside_event);
+  ADD("hole", test_hole);
   ADD("cut-off", test_cut_off);
   ADD("failure", test_failure);
   ADD("restored", test_restored);

@@ -252,13 +252,6 @@ static void test_living_owner(Place *place, gconstpointer unused) {
   close(told[1]);
 }
 
-static void run_sql(const char *path, const char *sql) {
-  sqlite3 *db = NULL;
-  g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-  g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
-  sqlite3_close(db);
-}
-
 static void assert_status_after(const char *path, const char *sql, const char *status) {
   run_sql(path, sql);
   g_autoptr(Record) record = open_record(path);

@@ -12,15 +12,6 @@
 
 #define TEXT "line 1\nline 2\n"
 
-static void run_sql(const char *path, const char *sql) {
-  sqlite3 *db = NULL;
-  char *problem = NULL;
-  g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-  sqlite3_exec(db, sql, NULL, NULL, &problem);
-  g_assert_cmpstr(problem, ==, NULL);
-  sqlite3_close(db);
-}
-
 static void keep(Record *record, const char *execution_id, int stream, const char *text) {
   g_autoptr(RecordOutput) output =
       record_output_new(record, "run_1", execution_id, stream, 1u << 20);
@@ -46,8 +37,12 @@ static void write_killed(const Place *place) {
   append_text(record, "run_1", "sandbox_exec_started",
               "{\"tool_call_id\": \"call_1\", \"execution_id\": \"exec_1\"}", NULL);
   keep(record, "exec_1", 1, "ended\n");
-  append_text(record, "run_1", "sandbox_exec_completed",
-              "{\"tool_call_id\": \"call_1\", \"execution_id\": \"exec_1\"}", NULL);
+  g_autofree char *digest = digest_hex("ended\n", 6);
+  g_autofree char *ended =
+      g_strdup_printf("{\"tool_call_id\": \"call_1\", \"execution_id\": \"exec_1\","
+                      " \"stdout_kept\": {\"bytes\": 6, \"sha256\": \"%s\", \"all\": true}}",
+                      digest);
+  append_text(record, "run_1", "sandbox_exec_completed", ended, NULL);
   append_text(record, "run_1", "sandbox_exec_started",
               "{\"tool_call_id\": \"call_1\", \"execution_id\": \"exec_2\"}", NULL);
   keep(record, "exec_2", 1, TEXT);
@@ -229,7 +224,8 @@ static void test_overlap(Place *place, gconstpointer unused) {
 static void test_no_chunks(Place *place, gconstpointer unused) {
   (void)unused;
   write_killed(place);
-  run_sql(place->path, "DELETE FROM output_chunks");
+  run_sql(place->path, "DELETE FROM output_chunks WHERE output <> (SELECT number FROM outputs "
+                       "WHERE execution_id = 'exec_1')");
   kill_owner(place);
   g_autoptr(Record) record = open_record(place->path);
   assert_state(record, "[]");

@@ -6,13 +6,6 @@
 
 #include "record/trajectory.h"
 
-static void run_sql(const char *path, const char *sql) {
-  sqlite3 *db = NULL;
-  g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-  g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
-  sqlite3_close(db);
-}
-
 /* before and after: what stands around the path in the message. */
 static void assert_refused(const char *path, const char *before, const char *after) {
   g_autoptr(GError) error = NULL;
@@ -526,6 +519,18 @@ static void assert_default(const char *state, const char *xdg, const char *home,
   }
 }
 
+/* A clock that stands outside of the years that can be counted hides no run. */
+static void test_runs_of_any_year(Place *place, gconstpointer unused) {
+  (void)unused;
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Record) record = open_record(place->path);
+  begin_run(record, "run_1");
+  run_sql(place->path, "UPDATE runs SET created_at = -7654321000000000000");
+  g_autoptr(JsonObject) runs = record_runs(record, 10, &error);
+  g_assert_no_error(error);
+  g_assert_cmpuint(json_object_array_length(runs), ==, 1);
+}
+
 static void test_default_path(void) {
   assert_default("/s", "/x", "/h", "/s/record.db");
   assert_default(NULL, "/x", "/h", "/x/sandhost/record.db");
@@ -560,6 +565,7 @@ int main(int argc, char **argv) {
   ADD("resolve/ambiguous", test_resolve_ambiguous);
   ADD("resolve/too-short", test_resolve_too_short);
   ADD("runs", test_runs);
+  ADD("runs/any-year", test_runs_of_any_year);
   ADD("file/modes", test_modes);
   ADD("file/missing-folders", test_missing_folders);
   ADD("no-folder-to-be-made", test_no_folder_to_be_made);

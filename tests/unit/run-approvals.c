@@ -1,117 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run-approvals.c: what is decided about an ask, once and for good, and who may go on with a run: every refusal in its
  * own words. */
-#include "base/clock.h"
-#include "governance/approvals.h"
+#include "approvals-fixture.h"
 #include "governance/gate.h"
-#include "governance/requests.h"
-#include "record-fixture.h"
 #include "record/record-private.h"
-#include "run/resume.h"
-
-#define RUN "run_00000000000000000000000000000001"
-#define APPROVAL "approval_00000000000000000000000000000001"
-
-/* A run of this process, with the owner "owner_1". */
-static void begin_life(Record *record, gboolean request) {
-  g_autoptr(GError) error = NULL;
-  g_autoptr(JsonObject) header = json_of("{\"agent_name\": \"a\"}");
-  g_autoptr(JsonObject) asked = json_of("{\"surface\": \"exec\", \"command\": \"ls\"}");
-  const RecordLife life = {
-      .owner = "owner_1", .lease_seconds = 60, .request = request ? asked : NULL};
-  record_begin_life(record, RUN, "trace_1", header, &life, &error);
-  g_assert_no_error(error);
-}
-
-/* The ask for a command, waiting for so many seconds. Owned. */
-static JsonObject *ask_for(const char *id, const char *command, gint64 seconds) {
-  const char *const argv[] = {"sh", "-c", command, NULL};
-  g_autoptr(PolicyRequest) request = request_command(argv, TRUE);
-  PolicyDecision decision = {.policy_hash = g_strdup("hash"),
-                             .reason = g_strdup("Who knows."),
-                             .approval_id = g_strdup(id)};
-  g_autoptr(JsonObject) arguments = json_object_new_object();
-  json_add_text(arguments, "command", command);
-  const ApprovalCall call = {.tool_call_id = "call_1",
-                             .arguments = arguments,
-                             .manifest_digest = "manifest",
-                             .now = clock_wall() +
-                                    (seconds - APPROVAL_DEFAULT_SECONDS) * CLOCK_SECOND};
-  JsonObject *approval = approval_new(request, &decision, &call);
-  g_free(decision.policy_hash);
-  g_free(decision.reason);
-  g_free(decision.approval_id);
-  return approval;
-}
-
-static void suspend(Record *record, const char *id, const char *command, gint64 seconds) {
-  g_autoptr(GError) error = NULL;
-  g_autoptr(JsonObject) approval = ask_for(id, command, seconds);
-  g_autoptr(JsonObject) events = json_object_new_array();
-  g_autoptr(GPtrArray) approvals = g_ptr_array_new();
-  g_ptr_array_add(approvals, approval);
-  record_suspend(record, RUN, "owner_1", approvals, NULL, events, &error);
-  g_assert_no_error(error);
-}
-
-static void end_waiting(Record *record) {
-  g_autoptr(GError) error = NULL;
-  record_end_life(record, RUN, "owner_1", "awaiting_approval", NULL, &error);
-  g_assert_no_error(error);
-}
-
-static void decide(Record *record, const char *decision, const char *note) {
-  g_autoptr(GError) error = NULL;
-  resume_decide(record, RUN, APPROVAL, decision, "alice", note, NULL, NULL, &error);
-  g_assert_no_error(error);
-}
-
-static void refuse_decision(Record *record, const char *run, const char *approval,
-                            const char *decision, const char *approver, JsonObject *arguments,
-                            int code, const char *text) {
-  g_autoptr(GError) error = NULL;
-  g_assert_false(
-      resume_decide(record, run, approval, decision, approver, NULL, arguments, NULL, &error));
-  g_assert_error(error, SANDHOST_ERROR, code);
-  g_assert_cmpstr(error->message, ==, text);
-}
-
-/* The one approval of the run. Owned. */
-static JsonObject *only_approval(Record *record) {
-  g_autoptr(GError) error = NULL;
-  g_autoptr(JsonObject) approvals = record_approvals(record, RUN, TRUE, &error);
-  g_assert_no_error(error);
-  g_assert_cmpuint(json_object_array_length(approvals), ==, 1);
-  return json_object_get(json_object_array_get_idx(approvals, 0));
-}
-
-static void take(Record *record, const char *owner, const char *text) {
-  g_autoptr(GError) error = NULL;
-  gboolean ok = record_take(record, RUN, owner, "trace_2", 60, NULL, &error);
-  g_assert_cmpstr(error ? error->message : NULL, ==, text);
-  g_assert_cmpint(ok, ==, text == NULL);
-}
-
-/* Uses the approval for a step of owner_2. */
-static void use(Record *record, const char *owner, const char *text) {
-  g_autoptr(GError) error = NULL;
-  g_autoptr(GPtrArray) ids = g_ptr_array_new();
-  g_autoptr(JsonObject) events = json_of("[{\"type\": \"sandbox_exec_started\"}]");
-  g_ptr_array_add(ids, (gpointer)(gsize)APPROVAL);
-  gboolean ok = record_commit(record, RUN, owner, ids, events, &error);
-  g_assert_cmpstr(error ? error->message : NULL, ==, text);
-  g_assert_cmpint(ok, ==, text == NULL);
-}
-
-static gsize count_events(Record *record, const char *type) {
-  g_autoptr(JsonObject) run = read_run(record, RUN);
-  JsonObject *events = json_get(run, "events");
-  gsize count = 0;
-  for (gsize i = 0; i < json_object_array_length(events); i++) {
-    count += g_strcmp0(json_get_text(json_object_array_get_idx(events, i), "type"), type) == 0;
-  }
-  return count;
-}
 
 /* ---- The ask ----------------------------------------------------------------------------------------------------- */
 
@@ -334,6 +226,10 @@ static void test_bad_decisions(Place *place, gconstpointer unused) {
                   "approver is required");
   refuse_decision(record, RUN, APPROVAL, "approve", " ", NULL, SANDHOST_ERROR_CONFIG,
                   "approver is required");
+  refuse_decision(record, RUN, APPROVAL, "approve", "a\nb", NULL, SANDHOST_ERROR_CONFIG,
+                  "approver must be one line without control characters");
+  refuse_decision(record, RUN, APPROVAL, "approve", "a\xff", NULL, SANDHOST_ERROR_CONFIG,
+                  "approver must be valid UTF-8 of at most 256 bytes");
   refuse_decision(record, RUN, APPROVAL, "deny", "alice", edited, SANDHOST_ERROR_CONFIG,
                   "arguments can only be edited when approving");
   refuse_decision(record, "run_x", APPROVAL, "approve", "alice", NULL, SANDHOST_ERROR_NOT_FOUND,
@@ -432,6 +328,7 @@ static void test_used_once(Place *place, gconstpointer unused) {
   use(record, "owner_2", NULL);
   use(record, "owner_2", "Approval " APPROVAL " is already used");
   g_assert_cmpuint(count_events(record, "sandbox_exec_started"), ==, 1);
+  check_verified(record, "[]");
   refuse_decision(record, RUN, APPROVAL, "deny", "bob", NULL, SANDHOST_ERROR_CONFLICT,
                   "Approval " APPROVAL " is already used");
 }
