@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/command-line.h"
+#include "cli/input.h"
 #include "cli/result.h"
 #include "record/record-output.h"
 #include "record/trajectory-segments.h"
@@ -42,14 +43,16 @@ static gboolean show_output(void *user, guint32 stream, const void *data, gsize 
   return cli_write(stream == SANDHOST_STDERR ? STDERR_FILENO : STDOUT_FILENO, data, length);
 }
 
-/* Called only when poll says that stdin is readable, or where it always is: a read does not wait then. */
+/* Called only when poll says that stdin is readable, or where it always is: a read does not wait then. A command whose
+ * input cannot be read is not left to work with half of it. */
 static gint64 take_input(void *user, void *buffer, gsize length) {
-  (void)user;
-  ssize_t count = read(STDIN_FILENO, buffer, length);
-  if (count < 0) {
-    return errno == EAGAIN || errno == EINTR ? -1 : 0;
+  const CliRun *run = user;
+  ssize_t count = input_read(buffer, length);
+  if (count >= 0 || input_goes_on(count)) {
+    return count;
   }
-  return count;
+  cancel_raise(run->cancel);
+  return 0;
 }
 
 static gint32 input_fd(void *user) {
@@ -121,15 +124,23 @@ static int finish(ExecRun *exec, const ExecOptions *options, ExecuteOutcome *out
   if (options->json) {
     result_hold(&exec->result, execute_outcome_json(run->run, outcome), run->cancel);
   }
-  g_autofree char *fault =
-      outcome->end == EXECUTE_CANCELLED && !cli_caught_signal() ? cli_output_fault() : NULL;
+  g_autofree char *unread = input_fault();
+  g_autofree char *fault = unread ? g_strdup(unread)
+                           : outcome->end == EXECUTE_CANCELLED && !cli_caught_signal()
+                               ? cli_output_fault()
+                               : NULL;
   if (fault) {
     code = EXIT_SANDHOST;
+  }
+  if (unread) {
+    cli_complain("%s", unread);
   }
   if (!lost && !options->json) {
     explain(run, id, interrupted, outcome);
   }
-  const char *status = run_is_paused(run->run) ? "awaiting_approval" : cli_run_status(outcome);
+  const char *status = run_is_paused(run->run) ? "awaiting_approval"
+                       : unread                ? "failed"
+                                               : cli_run_status(outcome);
   const char *reason = strcmp(status, "completed") == 0 ? NULL
                        : fault ? fault /* where stderr is what is full, nobody else can tell */
                                : json_get_text(outcome->observation, "message");
@@ -171,6 +182,10 @@ static int exec_in(ExecRun *exec, const ExecOptions *options, const char *comman
 /* As cli_run_begin. */
 static gboolean begin(ExecRun *exec, const ExecOptions *options, const CliRunOptions *run,
                       const CliPurpose *purpose, int *ret_exit) {
+  if (options->input && !input_is_readable()) {
+    *ret_exit = EXIT_SANDHOST;
+    return FALSE;
+  }
   result_init(&exec->result);
   if (cli_run_begin(&exec->run, run, purpose, !options->json && !options->input, ret_exit)) {
     return TRUE;

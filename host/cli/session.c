@@ -4,7 +4,7 @@
  *
  * In: one JSON object a line, {"id", "command", "timeout"}. Out: one a line, the id with the observation, in the
  * order in which commands end; with --stream also {"id", "stream", "data"} as output appears. Several commands may
- * be in flight; the end of input ends the run when the last has ended.
+ * be in flight; the end of input ends the run when the last has ended, and so does input that cannot be read.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "run/resume.h"
 
 #define MAX_LINE (16u << 20)
@@ -281,11 +282,11 @@ static gboolean take_bytes(Server *server, GByteArray *buffer) {
     return FALSE;
   }
   guint8 chunk[65536];
-  ssize_t count = read(STDIN_FILENO, chunk, sizeof chunk);
+  ssize_t count = input_read(chunk, sizeof chunk);
   if (count > 0) {
     g_byte_array_append(buffer, chunk, (guint)count);
   }
-  return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+  return input_goes_on(count);
 }
 
 /* Drops the rest of a line that is too long. TRUE when the next one begins in the buffer. */
@@ -309,7 +310,8 @@ static void serve(Server *server) {
       skipping = !skip_line(buffer);
     }
   }
-  if (!skipping && !cancel_raised(server->run.cancel) && !cancel_raised(server->paused) &&
+  g_autofree char *fault = input_fault(); /* then nobody knows how the last line goes on */
+  if (!skipping && !fault && !cancel_raised(server->run.cancel) && !cancel_raised(server->paused) &&
       !is_blank((const char *)buffer->data, buffer->len)) {
     take_line(server, (const char *)buffer->data,
               buffer->len); /* a last line without its newline */
@@ -363,7 +365,7 @@ static gboolean go_on(Server *server, const char *id) {
 static int session_run(const CliRunOptions *options, const CliPurpose *purpose, gboolean stream) {
   Server server = {.stream = stream};
   int code = EXIT_SANDHOST;
-  if (!cli_run_begin(&server.run, options, purpose, FALSE, &code)) {
+  if (!input_is_readable() || !cli_run_begin(&server.run, options, purpose, FALSE, &code)) {
     return code;
   }
   pthread_mutex_init(&server.writing, NULL);
@@ -384,12 +386,17 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
   }
   gboolean paused = run_is_paused(server.run.run);
   g_autofree char *exhausted = run_exhausted(server.run.run);
+  g_autofree char *fault = input_fault();
+  if (fault) {
+    cli_complain("%s", fault);
+  }
   gboolean finished = cli_run_finish(&server.run,
                                      !readable   ? "interrupted"
                                      : cancelled ? "cancelled"
                                      : paused    ? "awaiting_approval"
+                                     : fault     ? "failed"
                                                  : "completed",
-                                     NULL);
+                                     paused || cancelled ? NULL : fault);
   cli_run_clear(&server.run);
   cancel_unref(server.paused);
   g_free(server.run_id);
@@ -408,7 +415,7 @@ static int session_run(const CliRunOptions *options, const CliPurpose *purpose, 
   if (paused && finished) {
     return EXIT_WAITING;
   }
-  return finished && readable ? 0 : EXIT_SANDHOST;
+  return finished && readable && !fault ? 0 : EXIT_SANDHOST;
 }
 
 int cli_session_resume(const CliRunOptions *options, const char *run_id, gboolean stream) {

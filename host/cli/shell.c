@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/input.h"
 
 typedef struct {
   CliRun run;
@@ -103,7 +104,7 @@ static gboolean read_more(Shell *shell) {
     return FALSE;
   }
   guint8 chunk[4096];
-  ssize_t count = read(STDIN_FILENO, chunk, sizeof chunk);
+  ssize_t count = input_read(chunk, sizeof chunk);
   if (count > 0) {
     g_byte_array_append(shell->input, chunk, (guint)count);
   }
@@ -111,7 +112,7 @@ static gboolean read_more(Shell *shell) {
     cli_complain("the line is longer than 16 MiB");
     return FALSE;
   }
-  return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+  return input_goes_on(count);
 }
 
 /* Without its end; NULL: no more. The last one may have none. Owned. */
@@ -123,7 +124,9 @@ static char *next_line(Shell *shell) {
       break;
     }
   }
-  if (cancel_raised(shell->run.cancel) || input->len == 0 || (!end && input->len > MAX_LINE)) {
+  g_autofree char *fault = end ? NULL : input_fault(); /* nobody knows how the line goes on */
+  if (cancel_raised(shell->run.cancel) || input->len == 0 || fault ||
+      (!end && input->len > MAX_LINE)) {
     return NULL;
   }
   guint length = end ? (guint)(end - input->data) : input->len;
@@ -186,6 +189,9 @@ static int shell_run(const CliRunOptions *options, gint64 timeout) {
   Shell shell = {0};
   int code = EXIT_SANDHOST;
   const CliPurpose purpose = {0};
+  if (!input_is_readable()) {
+    return code;
+  }
   GThread *thread = start_interrupter(&shell); /* before there is a run that could not have one */
   if (!thread) {
     return code;
@@ -201,13 +207,18 @@ static int shell_run(const CliRunOptions *options, gint64 timeout) {
   stop_interrupter(&shell, thread);
   gboolean cancelled = cancel_raised(shell.run.cancel);
   gboolean over = is_over(&shell);
-  gboolean finished = cli_run_finish(&shell.run, cancelled ? "cancelled" : "completed", NULL);
+  g_autofree char *fault = input_fault();
+  if (fault) {
+    cli_complain("%s", fault);
+  }
+  const char *status = cancelled ? "cancelled" : fault ? "failed" : "completed";
+  gboolean finished = cli_run_finish(&shell.run, status, fault);
   cli_run_clear(&shell.run);
   pthread_mutex_destroy(&shell.lock);
   if (cancelled && cli_caught_signal()) {
     return 128 + cli_caught_signal();
   }
-  return !finished || cli_stderr_fault() ? EXIT_SANDHOST : over ? EXIT_DENIED : 0;
+  return !finished || fault || cli_stderr_fault() ? EXIT_SANDHOST : over ? EXIT_DENIED : 0;
 }
 
 int cli_shell(int argc, char **argv) {

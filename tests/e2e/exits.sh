@@ -99,6 +99,48 @@ grep -qx 'sandhost: could not write standard output: Bad file descriptor' "$work
 code=0
 "$sandhost" exec -q -i -- 'cat; exit 3' <&- 2>"$work/.err" || code=$?
 want_exit 3
+# What cannot be read is no end of it: it is told, by every door that reads, and where nothing can be read nothing begins.
+# What is closed from the start is empty.
+count_runs() { "$sandhost" runs -j | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'; }
+before=$(count_runs)
+for words in session 'session --stream' shell 'exec -i -- cat' 'exec -ij -- cat'; do
+  code=0
+  "$sandhost" $words </ >"$work/.out" 2>"$work/.err" || code=$?
+  out=$(cat "$work/.out") err=$(cat "$work/.err")
+  want_exit 125
+  want_out ''
+  want_err 'sandhost: could not read standard input: Is a directory'
+  code=0
+  "$sandhost" $words 0>"$work/.in" >"$work/.out" 2>"$work/.err" || code=$?
+  want_exit 125
+  grep -qx 'sandhost: could not read standard input: Bad file descriptor' "$work/.err" || fail "$words: $(cat "$work/.err")"
+done
+[ "$before" = "$(count_runs)" ] || fail "a run was begun without anything to read"
+sleep 600 >/dev/null 2>&1 & # its memory has nothing at 0
+at_exit+=("kill $!")
+until [ "$(cat "/proc/$!/comm")" = sleep ]; do sleep 0.02; done # before that it has another memory
+exec 8<"/proc/$!/mem"
+for words in session shell 'exec -q -i -- cat;sleep' 'exec -q -j -i -- cat;sleep'; do
+  code=0
+  set -- $words
+  "$sandhost" "${@//;sleep/; sleep 30}" <&8 >"$work/.out" 2>"$work/.err" || code=$?
+  err=$(cat "$work/.err")
+  want_exit 125
+  grep -qx 'sandhost: could not read standard input: Input/output error' "$work/.err" || fail "$words: $err"
+  [ "$(grep -c 'could not read' "$work/.err")" -eq 1 ] || fail "$words tells it twice: $err"
+  run "$sandhost" show --json
+  want_json failed status
+  want_json 'could not read standard input: Input/output error' final error
+done
+exec 8<&-
+for words in session shell; do
+  code=0
+  "$sandhost" $words <&- >"$work/.out" 2>"$work/.err" || code=$?
+  out=$(cat "$work/.out") err=$(cat "$work/.err")
+  want_exit 0
+  want_out ''
+  want_err ''
+done
 code=0
 { "$sandhost" exec -q -- 'yes >&2' 2>&1 >"$work/.out" || echo $? >gone; } | head -n 1 >"$work/.err"
 want_file gone 141
