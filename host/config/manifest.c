@@ -9,6 +9,9 @@
 
 #define WHERE "sandbox_manifest"
 #define MAX_CPUS 1000000u
+/* Of all variables, each with the pointer to it: a program gets 2 MiB of words and variables at most, and a command's own
+ * words are among them. */
+#define MAX_ENVIRONMENT_BYTES (1u << 20)
 #define MAX_LIFETIME_SECONDS G_GINT64_CONSTANT(31622400) /* a year */
 
 /* Digits behind the point that count: a billion of them still fits 64 bits as bytes of a
@@ -159,7 +162,21 @@ static char *environment_value(const char *name, JsonObject *value, GError **err
     check_refuse(error, WHERE ".environment.plain.%s must be a string", name);
     return NULL;
   }
-  return g_strdup(json_object_get_string(value));
+  const char *text = json_object_get_string(value);
+  return string_is_environment_value(name, text, error) ? g_strdup(text) : NULL;
+}
+
+static gboolean check_environment_size(const Manifest *manifest, GError **error) {
+  gsize bytes = 0;
+  for (gsize i = 0; manifest->environment_names[i]; i++) {
+    bytes += strlen(manifest->environment_names[i]) + strlen(manifest->environment_values[i]) + 2 +
+             sizeof(char *);
+  }
+  return bytes <= MAX_ENVIRONMENT_BYTES ||
+         check_refuse(error,
+                      WHERE ".environment.plain is too large: its variables may take %u bytes, got "
+                            "%" G_GSIZE_FORMAT "; put long text into a file of the workspace",
+                      MAX_ENVIRONMENT_BYTES, bytes);
 }
 
 static gboolean read_plain(Manifest *manifest, JsonObject *plain, GError **error) {
@@ -184,7 +201,7 @@ static gboolean read_plain(Manifest *manifest, JsonObject *plain, GError **error
       return FALSE;
     }
   }
-  return TRUE;
+  return check_environment_size(manifest, error);
 }
 
 static gboolean read_environment(Manifest *manifest, JsonObject *object, GError **error) {
@@ -255,7 +272,8 @@ static gboolean read_mount(Manifest *manifest, JsonObject *object, GError **erro
     return FALSE;
   }
   manifest->mount->target = string_path(target ? target : "", error);
-  return manifest->mount->target != NULL;
+  return manifest->mount->target &&
+         string_is_place(manifest->mount->target, WHERE ".workspace_mount.target", error);
 }
 
 static gboolean read_lifecycle(Manifest *manifest, JsonObject *object, GError **error) {
@@ -279,12 +297,16 @@ static gboolean read_working_dir(Manifest *manifest, JsonObject *object, GError 
   if (!check_text(object, WHERE, "working_dir", &text, error)) {
     return FALSE;
   }
-  char *path = text ? string_path(text, error) : NULL;
-  if (path) {
-    g_free(manifest->working_dir);
-    manifest->working_dir = path;
+  if (!text) {
+    return TRUE;
   }
-  return !text || path;
+  g_autofree char *path = string_path(text, error);
+  if (!path || !string_is_place(path, WHERE ".working_dir", error)) {
+    return FALSE;
+  }
+  g_free(manifest->working_dir);
+  manifest->working_dir = g_steal_pointer(&path);
+  return TRUE;
 }
 
 /* Keys that other releases or other places know: the text says where they belong. */

@@ -2,6 +2,7 @@
 /* strings.c: paths, hosts and names of a manifest. */
 #include "config/strings.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "config/check.h"
@@ -88,6 +89,27 @@ char *string_path(const char *text, GError **error) {
   return absolute_path(text, "sandbox path", "absolute", error);
 }
 
+gboolean string_is_place(const char *path, const char *what, GError **error) {
+  gsize length = strlen(path);
+  if (strcmp(path, "/") == 0) {
+    return check_refuse(error, "%s cannot be /; name a folder below it", what);
+  }
+  if (length >= PATH_MAX) {
+    return check_refuse(error, "%s must be at most %d bytes long, got %" G_GSIZE_FORMAT, what,
+                        PATH_MAX - 1, length);
+  }
+  for (const char *name = path + 1; *name; name += name[0] == '/') {
+    gsize size = strcspn(name, "/");
+    if (size > NAME_MAX) {
+      return check_refuse(
+          error, "%s must have folders whose names are at most %d bytes long, got %" G_GSIZE_FORMAT,
+          what, NAME_MAX, size);
+    }
+    name += size;
+  }
+  return TRUE;
+}
+
 /* What stands behind scheme:// or NULL. */
 static const char *behind_scheme(const char *text) {
   gsize length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
@@ -168,6 +190,15 @@ gboolean string_is_environment_name(const char *text, GError **error) {
     ok = g_ascii_isalnum(*at) || *at == '_';
   }
   return ok || check_refuse(error, "invalid sandbox environment variable name: %s", text);
+}
+
+gboolean string_is_environment_value(const char *name, const char *value, GError **error) {
+  gsize length = strlen(name) + 1 + strlen(value);
+  return length <= STRING_MAX_VARIABLE ||
+         check_refuse(error,
+                      "environment variable %.60s is too long: with its name it may have %u bytes, "
+                      "got %" G_GSIZE_FORMAT "; put long text into a file of the workspace",
+                      name, STRING_MAX_VARIABLE, length);
 }
 
 gboolean string_is_secret_ref(const char *text, GError **error) {

@@ -143,7 +143,7 @@ want_exit 125
 want_in_err "Container runtime 'no-such-runtime' is not available to Docker (for gVisor, install runsc and register it with the Docker daemon)"
 config '"working_dir": "/"'
 inside true
-want_exit 125
+want_exit 2
 want_in_err 'cannot be /'
 
 # ---- The same through the engine's own calls ---------------------------------------------------------------------------

@@ -46,6 +46,14 @@ sandbox '{"image": "x"}' \
 sandbox '{"environment": {"secret_refs": ["a"]}}' \
   'The bubblewrap sandbox does not enforce delivering secrets (environment.secret_refs): put a value the command may see in environment.plain, or keep the secret out of the sandbox and call the service from a tool instead'
 sandbox '{"working_dir": "work"}' 'sandbox path must be absolute: work'
+sandbox '{"working_dir": "//"}' 'sandbox_manifest.working_dir cannot be /; name a folder below it'
+sandbox "{\"working_dir\": \"/$(printf 'a%.0s' {1..300})\"}" \
+  'sandbox_manifest.working_dir must have folders whose names are at most 255 bytes long, got 300'
+sandbox "{\"working_dir\": \"/$(printf 'a%.0s' {1..5000})\"}" \
+  'sandbox_manifest.working_dir must be at most 4095 bytes long, got 5001'
+big=$(printf 'v%.0s' {1..200000})
+sandbox "{\"environment\": {\"plain\": {\"BIG\": \"$big\"}}}" \
+  'environment variable BIG is too long: with its name it may have 131071 bytes, got 200004; put long text into a file of the workspace'
 sandbox '{"environment": {"plain": {"1A": "x"}}}' 'invalid sandbox environment variable name: 1A'
 sandbox '{"network_policy": {"default": "allow", "allowed_hosts": ["pypi.org:443"]}}' \
   'network host pattern must not include a port: pypi.org:443'
@@ -123,3 +131,13 @@ for option in --session --agent; do
   want_exit 2
   want_err "sandhost: $option must be valid UTF-8 of at most 256 bytes"
 done
+
+# What is accepted runs: the longest variable, and as many as there may be beside the longest command.
+python3 - >large.json <<'PY'
+import json
+plain = {f"BIG{i}": "v" * (131071 - 5) for i in range(7)}
+print(json.dumps({"governance_config": {"sandbox_config": "bubblewrap", "sandbox_manifest": {"environment": {"plain": plain}}}}))
+PY
+run "$sandhost" exec -q -c large.json -- 'env | grep -c ^BIG; printf %s "$BIG6" | wc -c'
+want_exit 0
+want_out $'7\n131066'

@@ -288,7 +288,7 @@ static void test_paths_accepted(void) {
     const char *text;
     const char *wanted;
   } CASES[] = {
-      {"/", "/"},           {"//a///b//", "/a/b"},
+      {"/b", "/b"},         {"//a///b//", "/a/b"},
       {"/a/.", "/a"},       {"/a/..b/c..", "/a/..b/c.."},
       {"/a%2Fb", "/a/b"},   {"/100%", "/100%"},
       {"/a%zzb", "/a%zzb"}, {"/a%252e", "/a%2e"},
@@ -299,6 +299,78 @@ static void test_paths_accepted(void) {
     json_add_text(object, "working_dir", CASES[i].text);
     g_autoptr(Manifest) manifest = manifest_new(object, NULL);
     g_assert_cmpstr(manifest->working_dir, ==, CASES[i].wanted);
+  }
+}
+
+/* What no system has as a folder of a sandbox is refused before one is made. */
+static void test_places_refused(void) {
+  g_autofree char *name = g_strnfill(255, 'a');
+  g_autofree char *long_name = g_strconcat("\"/", name, "a/b\"", NULL);
+  g_autoptr(GString) path = g_string_new("\"");
+  for (guint i = 0; i < 16; i++) {
+    g_string_append_printf(path, "/%s", name);
+  }
+  g_autofree char *longest = g_strndup(path->str + 1, 4095);
+  g_string_append_c(path, '"'); /* 16 names of 256 bytes with their slash: 4096 */
+  static const char *const WHERE[] = {"working_dir", "workspace_mount.target"};
+  static const char *const BEFORE[] = {
+      "{\"governance_config\": {\"sandbox_manifest\": {\"working_dir\": ",
+      "{\"governance_config\": {\"sandbox_manifest\": {\"workspace_mount\": {\"source\": \"/s\", "
+      "\"target\": "};
+  for (gsize i = 0; i < G_N_ELEMENTS(WHERE); i++) {
+    g_autofree char *root =
+        g_strdup_printf("sandbox_manifest.%s cannot be /; name a folder below it", WHERE[i]);
+    g_autofree char *wide = g_strdup_printf("sandbox_manifest.%s must have folders whose names are "
+                                            "at most 255 bytes long, got 256",
+                                            WHERE[i]);
+    g_autofree char *deep =
+        g_strdup_printf("sandbox_manifest.%s must be at most 4095 bytes long, got 4096", WHERE[i]);
+    const ConfigRefusal cases[] = {{"\"/\"", root},    {"\"//\"", root},  {"\"/./%2e/\"", root},
+                                   {"\"\\\\\"", root}, {long_name, wide}, {path->str, deep}};
+    fixture_refused(BEFORE[i], i == 0 ? "}}}" : "}}}}", cases, G_N_ELEMENTS(cases));
+  }
+  g_autoptr(JsonObject) object = json_object_new_object();
+  json_add_text(object, "working_dir", longest);
+  g_autoptr(Manifest) manifest = manifest_new(object, NULL);
+  g_assert_cmpstr(manifest->working_dir, ==, longest);
+}
+
+/* With variables of so many bytes each, name and = and value; NULL: *error. */
+static Manifest *with_variables(guint count, gsize bytes, GError **error) {
+  g_autoptr(JsonObject) object = json_object_new_object();
+  JsonObject *environment = json_object_new_object();
+  JsonObject *plain = json_object_new_object();
+  for (guint i = 0; i < count; i++) {
+    g_autofree char *name = g_strdup_printf("BIG%u", i);
+    g_autofree char *value = g_strnfill(bytes - strlen(name) - 1, 'v');
+    json_add_text(plain, name, value);
+  }
+  json_add_take(environment, "plain", plain);
+  json_add_take(object, "environment", environment);
+  return manifest_new(object, error);
+}
+
+/* Linux gives a program no longer variable, and no more of them; who is told so gets no value to see. */
+static void test_large_environment(void) {
+  static const struct {
+    guint count;
+    gsize bytes;
+    const char *wanted; /* NULL: accepted */
+  } CASES[] = {
+      {1, 131071, NULL},
+      {7, 131071, NULL},
+      {1, 131072,
+       "environment variable BIG0 is too long: with its name it may have 131071 bytes, got 131072; "
+       "put long text into a file of the workspace"},
+      {8, 131071,
+       "sandbox_manifest.environment.plain is too large: its variables may take 1048576 bytes, got "
+       "1048640; put long text into a file of the workspace"},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS(CASES); i++) {
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Manifest) manifest = with_variables(CASES[i].count, CASES[i].bytes, &error);
+    g_assert_cmpstr(error ? error->message : NULL, ==, CASES[i].wanted);
+    g_assert_true((manifest == NULL) == (CASES[i].wanted != NULL));
   }
 }
 
@@ -394,6 +466,8 @@ int main(int argc, char **argv) {
   g_test_add_func("/manifest/types-refused", test_types_refused);
   g_test_add_func("/manifest/paths-refused", test_paths_refused);
   g_test_add_func("/manifest/paths-accepted", test_paths_accepted);
+  g_test_add_func("/manifest/places-refused", test_places_refused);
+  g_test_add_func("/manifest/large-environment", test_large_environment);
   g_test_add_func("/manifest/mount-sources", test_mount_sources);
   g_test_add_func("/manifest/hosts-refused", test_hosts_refused);
   g_test_add_func("/manifest/environment-refused", test_environment_refused);
