@@ -99,3 +99,9 @@ run_with '{"id": 1, "command": "true", "timeout": 50}
 run_with $'true\ntrue\n' "$sandhost" shell --config short.json --timeout 50
 want_exit 0
 [ "$(grep -cxF "sandhost: $cut" <<<"$err")" -eq 1 ] || fail "a shell does not tell it once: $err"
+
+# A blank line is passed over, as in any stream of JSON lines; it is answered by nothing.
+run_with $'\n  \t\r\n{"id": 1, "command": "echo one"}\n\n \n' "$sandhost" session
+want_exit 0
+[ "$(wc -l <"$work/.out")" -eq 1 ] || fail "a blank line has an answer: $out"
+want_json 1 id

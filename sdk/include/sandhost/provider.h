@@ -314,7 +314,8 @@ struct sandhost_execute {
   size_t size;
   /* At least one, argv[0] not empty; may hold any byte but NUL: the host has checked that much. The
    * script of sh -c SCRIPT may be 3 MB long, which no exec takes as a word: a provider gives it to the
-   * shell as a file or a descriptor then (". /proc/self/fd/9"), never as stdin, which is the command's. */
+   * shell as a file or a descriptor then (". /proc/self/fd/9"), never as stdin, which is the command's. $0 stays
+   * what it was; messages of the shell may name the file, and the descriptor may be open in the command. */
   const struct sandhost_text *argv;
   size_t argc;
   /* Absolute; empty: the sandbox's working directory. One that is no folder inside is a command that
