@@ -122,6 +122,19 @@ static void test_link_in_a_pax_header(void) {
   assert_empty(fake);
 }
 
+/* ---- The end -------------------------------------------------------------------------------- */
+
+/* Behind its last member a stream is whole, with the two empty blocks or without. */
+static void test_end_without_blocks(void) {
+  g_autoptr(Fake) fake = fake_asking();
+  raw_tar_add(fake->answer, file_named("a"));
+  raw_tar_add(fake->answer, file_named("b"));
+  copy_back(fake);
+  assert_workspace(fake, "a", "evil");
+  assert_workspace(fake, "b", "evil");
+  assert_nothing_outside(fake);
+}
+
 /* ---- Sparse members -------------------------------------------------------------------------- */
 
 #define HUGE_SIZE "8589934592"
@@ -387,6 +400,7 @@ int main(int argc, char **argv) {
   g_test_add_func("/workspace/hostile-tar/links/later-folder", test_link_to_a_later_folder);
   g_test_add_func("/workspace/hostile-tar/links/hard", test_hard_link_written_through);
   g_test_add_func("/workspace/hostile-tar/links/pax", test_link_in_a_pax_header);
+  g_test_add_func("/workspace/hostile-tar/end/without-blocks", test_end_without_blocks);
   g_test_add_func("/workspace/hostile-tar/sparse/old", test_sparse_old);
   g_test_add_func("/workspace/hostile-tar/sparse/0.0", test_sparse_0_0);
   g_test_add_func("/workspace/hostile-tar/sparse/0.1", test_sparse_0_1);

@@ -26,9 +26,10 @@
  *   one error. An operation returns SANDHOST_OK, or the status that it gave to host->fail.
  * - Calls block. The host runs each in a thread of its own and honours the declared thread level.
  *   Functions of the host table may be called from any thread while the call that they name runs.
- * - A provider never exits, aborts, prints, installs signal, exit or fork handlers, or changes the
- *   working directory, umask, locale or environment. It closes what it opened and nothing else, and
- *   opens with O_CLOEXEC. It is never unloaded.
+ * - A provider never exits, aborts, prints, installs signal, exit or fork handlers, or changes what
+ *   belongs to the whole process: the working directory, umask, locale, environment, resource limits,
+ *   process group, session, or whether it is a child subreaper. It closes what it opened and nothing
+ *   else, and opens with O_CLOEXEC. It is never unloaded.
  *
  * This file includes nothing of sandhost and compiles alone as C11 and as C++.
  * All of it is there since ABI 1.0.
@@ -153,22 +154,23 @@ struct sandhost_host {
   /* Tells a fact of SANDHOST_REPORT_*. Copied; an unknown kind is ignored. */
   void (*report)(struct sandhost_call *call, uint32_t kind, struct sandhost_text value);
 
-  /* One line for a person who waits (an image being pulled). Any number of times. Copied. */
+  /* One line for a person who waits (an image being pulled), without control characters. Any number of
+   * times. Copied. */
   void (*progress)(struct sandhost_call *call, struct sandhost_text line);
 };
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-/* Bytes out of the provider. write returns SANDHOST_OK, or any other status to stop: the operation
- * then cleans up and returns SANDHOST_CANCELLED. It may block; that is backpressure. */
+/* Bytes out of the provider. write returns SANDHOST_OK, or any other status to stop: it is not called
+ * again, and the operation cleans up and returns SANDHOST_CANCELLED. It may block; that is backpressure. */
 struct sandhost_sink {
   size_t size;
   void *user;
   int32_t (*write)(void *user, const void *data, size_t length);
 };
 
-/* Bytes into the provider. read fills at most length bytes: the count, 0 at the end, -1 to stop.
- * It may block. */
+/* Bytes into the provider. read fills at most length bytes: the count, 0 at the end, -1 to stop, which
+ * is as for a sink. It may block. */
 struct sandhost_source {
   size_t size;
   void *user;
@@ -248,7 +250,9 @@ struct sandhost_enforces {
 #define SANDHOST_THREADS_PLUGIN 10   /* one call at a time in the whole plugin */
 #define SANDHOST_THREADS_INSTANCE 20 /* one at a time per instance */
 #define SANDHOST_THREADS_SANDBOX 30  /* one at a time per sandbox */
-#define SANDHOST_THREADS_PARALLEL 40 /* any */
+/* Any. Commands of one sandbox run at the same time then, and no operation waits until a command has
+ * ended; what else two calls do in turn is the provider's affair. */
+#define SANDHOST_THREADS_PARALLEL 40
 
 /* Flags of a provider. */
 #define SANDHOST_PROVIDER_HOST_SURFACE 0x1u /* commands run on this machine, not isolated */
@@ -344,7 +348,7 @@ struct sandhost_observer {
   void (*started)(void *user, uint64_t execution);
 
   /* Output as it appears, in order per stream, cut at any byte. Returns SANDHOST_OK, or any other
-   * status to end the command as a cancel would. */
+   * status to end the command as a cancel would; it is not called again then. */
   int32_t (*output)(void *user, uint32_t stream, const void *data, size_t length);
 
   /* The next bytes of stdin, never blocking: the count, 0 at the end, -1 when there are none yet
@@ -367,7 +371,7 @@ struct sandhost_result {
   size_t size;
   uint32_t ended;
   int32_t exit_code;     /* ENDED_EXIT; for the others 128 + signal, or 137 */
-  int32_t signal;        /* ENDED_SIGNAL */
+  int32_t signal;        /* ENDED_SIGNAL; 0 beside ENDED_EXIT */
   int32_t reserved;      /* 0 */
   uint64_t stdout_bytes; /* what the command wrote, delivered or not */
   uint64_t stderr_bytes;
@@ -434,7 +438,7 @@ struct sandhost_sweep {
   struct sandhost_text run_id;      /* only sandboxes of this run; empty: of any run of sandhost */
   const struct sandhost_text *keep; /* refs that are still valid; never touched */
   size_t keep_count;
-  int64_t min_age;  /* nanoseconds: leave younger ones alone */
+  int64_t min_age;  /* nanoseconds: leave younger ones alone, as any of unknown age; 0: take all */
   int32_t dry_run;  /* 1: list only */
   int32_t reserved; /* 0 */
 };
@@ -442,9 +446,9 @@ struct sandhost_sweep {
 struct sandhost_orphan {
   size_t size;
   struct sandhost_text ref;
-  struct sandhost_text run_id; /* empty: unknown */
+  struct sandhost_text run_id; /* empty: unknown; of a sweep of one run always that one */
   int64_t age;                 /* nanoseconds; -1: unknown */
-  int32_t removed;             /* 0: only listed, or it could not be removed */
+  int32_t removed;             /* 1: it is gone, with all that ran in it */
   int32_t reserved;            /* 0 */
 };
 
@@ -493,15 +497,16 @@ struct sandhost_provider {
 
   /* create: makes a sandbox that keeps everything that the request asks for, or fails. Reports
    * SANDHOST_REPORT_REF.
-   * Failure: nothing is left behind; where that is not certain, fail_details says
+   * Failure: nothing is left behind, and the key is free; where that is not certain, fail_details says
    * may_have_happened. What is not declared is SANDHOST_UNSUPPORTED, never left out. */
   int32_t (*create)(struct sandhost_call *call, struct sandhost_instance *instance,
                     const struct sandhost_create *request, struct sandhost_sandbox **ret_sandbox);
 
   /* execute: runs one command and returns when its own process has ended and what it wrote until
    * then is delivered, even if a process that it left behind holds the pipes open. Such processes
-   * live on until the sandbox ends. A command's umask is 0022, whatever the host's is, and of the
-   * host's descriptors it has none.
+   * live on until the sandbox ends. A command's umask is 0022, whatever the host's is, no signal is
+   * ignored or blocked in it, whatever the host ignores and blocks, and of the host's descriptors it
+   * has none.
    * Cancel: ends the whole tree, returns SANDHOST_CANCELLED.
    * Failure: result is not looked at; SANDHOST_LOST when the sandbox died under the command, or
    * before it. Only where it is certain that the command was never begun, fail_details says so, by
@@ -512,25 +517,29 @@ struct sandhost_provider {
 
   /* read_file: writes the content of the regular file at an absolute path inside to sink.
    * SANDHOST_NOT_FOUND where there is none; SANDHOST_INVALID for a folder, a device, or a path that
-   * leads out of the working directory, by .. or by a link. */
+   * leads out of the working directory, by .. or by a link. A link that stays inside is followed, or
+   * is SANDHOST_INVALID too. The file stays as it is, its mtime included. */
   int32_t (*read_file)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                        struct sandhost_path path, const struct sandhost_sink *sink);
 
   /* write_file: makes the file at an absolute path below the working directory hold what source
-   * gives, with missing parents, and the permission bits of mode. Readers see the old content or the
-   * new one. Paths as for read_file. */
+   * gives, with missing parents, and exactly the permission bits (0777) of mode. Readers see the old
+   * content or the new one. Paths as for read_file. */
   int32_t (*write_file)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                         struct sandhost_path path, uint32_t mode,
                         const struct sandhost_source *source);
 
   /* terminate: destroys the sandbox and all that runs in it. Succeeds when it is gone already.
+   * Snapshots of it stay.
    * When: once per sandbox, also after a failure or a cancel; has a deadline of its own.
    * A command that runs meanwhile, where the thread level lets one, and every operation afterwards
    * but terminate and release is SANDHOST_LOST; so it is on a sandbox that was lost or swept. What
    * ran meanwhile also reports SANDHOST_REPORT_LOST; what comes afterwards may. */
   int32_t (*terminate)(struct sandhost_call *call, struct sandhost_sandbox *sandbox);
 
-  /* release: frees the handle, whatever terminate said. No other call runs then. Cannot fail. */
+  /* release: frees the handle, whatever terminate said. It ends nothing: where attach gave a second
+   * handle of a sandbox, that one goes on. A host terminates before the last release. No other call
+   * with the handle runs then. Cannot fail. */
   void (*release)(struct sandhost_sandbox *sandbox);
 
   /* ---- Optional; NULL has the stated default ----
@@ -555,8 +564,9 @@ struct sandhost_provider {
   int32_t (*set_network_policy)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                                 const struct sandhost_network *network);
 
-  /* snapshot: keeps the sandbox's files under an id of its own, reported as
-   * SANDHOST_REPORT_SNAPSHOT. delete_snapshot removes one; a missing one is no error.
+  /* snapshot: keeps the sandbox's files, at least all in the working directory, hidden ones and empty
+   * folders too, under an id of its own, reported as SANDHOST_REPORT_SNAPSHOT. delete_snapshot removes
+   * one, and no other; a missing one is no error.
    * Default: SANDHOST_UNSUPPORTED. Both or neither. */
   int32_t (*snapshot)(struct sandhost_call *call, struct sandhost_sandbox *sandbox);
   int32_t (*delete_snapshot)(struct sandhost_call *call, struct sandhost_instance *instance,
@@ -564,14 +574,19 @@ struct sandhost_provider {
 
   /* upload: unpacks a tar stream (pax) below the folder dir, with missing parents. Regular files and
    * folders only, whose names may begin with ./; any other member, or one that leads out of dir, fails
-   * the whole call with SANDHOST_INVALID. Files belong to the sandbox's user.
+   * the whole call with SANDHOST_INVALID. Files belong to the sandbox's user and have the permission
+   * bits (0777) of their members; the members' owners and times, and the modes of folders, count for
+   * nothing. Whoever reads a file meanwhile may find a part of it. Where the call fails, members before
+   * the one that failed may stay; of that one nothing does. A stream that ends inside a member is
+   * SANDHOST_INVALID; a host ends it with two empty blocks.
    * Default: the host writes file by file. */
   int32_t (*upload)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                     struct sandhost_path dir, const struct sandhost_source *tar);
 
   /* download: writes a tar stream (pax) of the named regular files below dir, in the order named.
    * One that is missing, is no regular file any more, or has a link on its way below dir, is left
-   * out. The names are below dir. What counts is names and contents: the members' modes and times tell nothing.
+   * out. The names are below dir, and of any length. What counts is names and contents: the members'
+   * modes and times tell nothing. The two empty blocks of an archive's end may be missing.
    * Default: the host reads file by file. */
   int32_t (*download)(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                       struct sandhost_path dir, const struct sandhost_path *names,
