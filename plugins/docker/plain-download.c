@@ -7,6 +7,7 @@
  */
 #include "plain.h"
 
+#include "call-relay.h"
 #include "failure.h"
 
 #include <archive.h>
@@ -45,6 +46,7 @@ struct download {
   struct wanted *current; /* whose content passes; NULL: nobody asks */
   gboolean only;          /* one file is fetched: the stream's one member is it */
   gboolean stopped;
+  gboolean full;     /* the spool took no more */
   gboolean failed;   /* half a tar gets no end: what libarchive still writes goes nowhere */
   GHashTable *links; /* names of hard links that were asked for, to be fetched one by one */
 };
@@ -176,6 +178,43 @@ static int32_t fail_stopped(struct download *download) {
 
 /* ---- Fetching ---------------------------------------------------------------------------------- */
 
+static int32_t take_read(void *user, const void *data, size_t length) {
+  struct download *download = user;
+  download->full = spool_append(&download->spool, data, length) < 0;
+  return download->full ? SANDHOST_LIMIT : SANDHOST_OK;
+}
+
+/* An engine packs no file whose path is not UTF-8, and does not say so: such a one is read as a single file is, which knows a
+ * way. What is gone meanwhile, or no regular file, is left out. */
+static int32_t read_one(struct download *download, const char *path) {
+  struct wanted *wanted = &download->wanted[download->next];
+  g_auto(CallRelay)
+      relay = {.host = download->sandbox->host, .call = download->call, .quiet = TRUE};
+  const struct sandhost_sink sink = {.size = sizeof sink, .user = download, .write = take_read};
+  if (download->waiting == 0) {
+    download->spool.length = 0; /* written over */
+  }
+  wanted->offset = download->spool.length;
+  wanted->mode = 0644;
+  int32_t status =
+      plain_read_file(call_relay_call(&relay), download->sandbox,
+                      (struct sandhost_path){.data = path, .length = strlen(path)}, &sink);
+  if (download->full) {
+    return fail_stopped(download);
+  }
+  if (status == SANDHOST_NOT_FOUND || status == SANDHOST_INVALID || status == SANDHOST_CONFLICT) {
+    return SANDHOST_OK;
+  }
+  if (status != SANDHOST_OK) {
+    return fail_call(download->sandbox->host, download->call, status, "%s",
+                     relay.failure ? relay.failure : "a file of the sandbox cannot be read");
+  }
+  wanted->bytes = download->spool.length - wanted->offset;
+  wanted->has = TRUE;
+  download->waiting++;
+  return SANDHOST_OK;
+}
+
 /* One file whose turn it is. What is no regular file, or behind a link, is left out. */
 static int32_t fetch_one(struct download *download, const char *dir, GHashTable *folders) {
   const struct wanted *wanted = &download->wanted[download->next];
@@ -193,6 +232,9 @@ static int32_t fetch_one(struct download *download, const char *dir, GHashTable 
       return SANDHOST_OK;
     }
     g_hash_table_add(folders, g_steal_pointer(&parent));
+  }
+  if (!g_utf8_validate(path, -1, NULL)) {
+    return read_one(download, path);
   }
   int32_t status =
       plain_archive_get(download->sandbox, download->call, path, &EVENTS, download, &end);
@@ -218,7 +260,7 @@ static int32_t fetch_each(struct download *download, const char *dir, gboolean l
   return status;
 }
 
-/* The longest folder that all names have in common, with its slash; 0: none. */
+/* The longest folder that all names have in common, with its slash, and that an engine packs: its path is UTF-8. 0: none. */
 static size_t common_folder(const struct download *download) {
   const struct sandhost_path *first = download->wanted[0].name;
   size_t common = first->length;
@@ -230,7 +272,8 @@ static size_t common_folder(const struct download *download) {
     }
     common = at;
   }
-  while (common > 0 && first->data[common - 1] != '/') {
+  while (common > 0 &&
+         (first->data[common - 1] != '/' || !g_utf8_validate_len(first->data, common, NULL))) {
     common--;
   }
   return common;
