@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "network.h"
-#include "suite.h"
+#include "sleepers.h"
 
 static void check_reference(Subject *subject, Verdict *verdict) {
   Box box;
@@ -115,27 +115,6 @@ static void check_terminate_cancelled(Subject *subject, Verdict *verdict) {
   g_free(box.ref);
 }
 
-/* Whether the process of an entry of /proc is sleep with that word. */
-static gboolean is_sleeper(const char *pid, const char *word) {
-  g_autofree char *file = g_build_filename("/proc", pid, "cmdline", NULL);
-  g_autofree char *words = NULL;
-  gsize length = 0;
-  return g_ascii_isdigit(*pid) && g_file_get_contents(file, &words, &length, NULL) &&
-         length == strlen("sleep") + strlen(word) + 2 && strcmp(words, "sleep") == 0 &&
-         strcmp(words + strlen("sleep") + 1, word) == 0;
-}
-
-/* How many of this machine's processes are. */
-static guint count_sleepers(const char *word) {
-  guint count = 0;
-  GDir *processes = g_dir_open("/proc", 0, NULL);
-  for (const char *pid = NULL; processes && (pid = g_dir_read_name(processes));) {
-    count += is_sleeper(pid, word) ? 1 : 0;
-  }
-  g_clear_pointer(&processes, g_dir_close);
-  return count;
-}
-
 static void check_ends_processes(Subject *subject, Verdict *verdict) {
   Box box;
   guint left = 0;
@@ -145,12 +124,12 @@ static void check_ends_processes(Subject *subject, Verdict *verdict) {
   g_autofree char *mark = g_strdup_printf("1%u", g_random_int_range(100000, 999999));
   g_autofree char *script = g_strdup_printf("sleep %s & (setsid sleep %s &) ; echo up", mark, mark);
   want_run(&box, script, 0, "up\n", verdict);
-  for (int i = 0; i < 100 && count_sleepers(mark) < 2; i++) {
+  for (int i = 0; i < 100 && sleepers_count(mark) < 2; i++) {
     g_usleep(20000);
   }
-  guint seen = count_sleepers(mark);
+  guint seen = sleepers_count(mark);
   box_close(&box, verdict);
-  for (int i = 0; i < 100 && (left = count_sleepers(mark)) > 0; i++) {
+  for (int i = 0; i < 100 && (left = sleepers_count(mark)) > 0; i++) {
     g_usleep(20000);
   }
   if (left > 0) {

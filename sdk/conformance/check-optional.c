@@ -4,7 +4,7 @@
 
 #include "lost.h"
 #include "network.h"
-#include "suite.h"
+#include "snapshots.h"
 
 /* ---- sweep ------------------------------------------------------------------------------------------------------ */
 
@@ -86,30 +86,6 @@ static void check_sweep(Subject *subject, Verdict *verdict) {
 
 /* ---- snapshot --------------------------------------------------------------------------------------------------- */
 
-static char *take_snapshot(Box *box, Verdict *verdict) {
-  struct sandhost_call call;
-  call_init(&call, 120);
-  gint32 status = box->subject->table->snapshot(&call, box->handle);
-  char *id = status == SANDHOST_OK ? g_strdup(call.snapshot) : NULL;
-  if (status != SANDHOST_OK) {
-    wrong(verdict, "snapshot failed with %s: %s", status_name(status), call.message);
-  } else if (!id || !*id) {
-    wrong(verdict, "snapshot reported no SANDHOST_REPORT_SNAPSHOT");
-  }
-  call_clear(&call);
-  return id;
-}
-
-static void delete_snapshot(Subject *subject, const char *id, Verdict *verdict) {
-  struct sandhost_call call;
-  call_init(&call, 60);
-  gint32 status = subject->table->delete_snapshot(&call, subject->instance, as_text(id));
-  if (status != SANDHOST_OK) {
-    wrong(verdict, "delete_snapshot failed with %s: %s", status_name(status), call.message);
-  }
-  call_clear(&call);
-}
-
 static void check_snapshot(Subject *subject, Verdict *verdict) {
   Box box;
   if (!subject->table->snapshot || !subject->table->delete_snapshot) {
@@ -122,7 +98,7 @@ static void check_snapshot(Subject *subject, Verdict *verdict) {
   want_run(&box,
            "mkdir -p a/b && echo kept > a/b/file && chmod 700 a/b/file && ln -s b/file a/link", 0,
            "", verdict);
-  g_autofree char *id = take_snapshot(&box, verdict);
+  g_autofree char *id = snapshot_take(&box, verdict);
   want_run(&box, "echo changed > a/b/file", 0, "", verdict);
   box_close(&box, verdict);
   if (!id) {
@@ -133,8 +109,8 @@ static void check_snapshot(Subject *subject, Verdict *verdict) {
              "kept\nmore\n", verdict);
     box_close(&box, verdict);
   }
-  delete_snapshot(subject, id, verdict);
-  delete_snapshot(subject, id, verdict); /* one that is gone is no error */
+  snapshot_delete(subject, id, verdict);
+  snapshot_delete(subject, id, verdict); /* one that is gone is no error */
 }
 
 /* ---- set_network_policy ----------------------------------------------------------------------------------------- */

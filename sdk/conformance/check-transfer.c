@@ -1,109 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check-transfer.c: tar streams in and out, and what changed. Each part is skipped where the slot is missing. */
-#include <archive.h>
 #include <archive_entry.h>
 #include <nettle/sha2.h>
 #include <string.h>
 
-#include "suite.h"
-
-/* ---- Tar -------------------------------------------------------------------------------------------------------- */
-
-static la_ssize_t collect(struct archive *archive, void *user, const void *data, size_t length) {
-  (void)archive;
-  g_byte_array_append(user, data, (guint)length);
-  return (la_ssize_t)length;
-}
-
-static struct archive *tar_begin(GByteArray *into) {
-  struct archive *tar = archive_write_new();
-  archive_write_set_format_pax(tar);
-  archive_write_set_options(tar, "hdrcharset=BINARY");
-  archive_write_set_bytes_per_block(tar, 0);
-  archive_write_open(tar, into, NULL, collect, NULL);
-  return tar;
-}
-
-static void tar_add(struct archive *tar, const char *name, unsigned type, const char *content,
-                    const char *link) {
-  struct archive_entry *entry = archive_entry_new();
-  archive_entry_copy_pathname(entry, name);
-  archive_entry_set_filetype(entry, type);
-  archive_entry_set_perm(entry, 0644);
-  archive_entry_set_size(entry, (la_int64_t)strlen(content));
-  if (link && type == AE_IFREG) {
-    archive_entry_copy_hardlink(entry, link);
-    archive_entry_set_size(entry, 0);
-  } else if (link) {
-    archive_entry_copy_symlink(entry, link);
-  }
-  archive_write_header(tar, entry);
-  if (!link) {
-    archive_write_data(tar, content, strlen(content));
-  }
-  archive_entry_free(entry);
-}
-
-static void tar_end(struct archive *tar) {
-  archive_write_close(tar);
-  archive_write_free(tar);
-}
-
-typedef struct {
-  const guint8 *data;
-  gsize left;
-} Remaining;
-
-static int64_t give(void *user, void *buffer, size_t length) {
-  Remaining *remaining = user;
-  gsize take = MIN(MIN(remaining->left, length), 50000);
-  memcpy(buffer, remaining->data, take);
-  remaining->data += take;
-  remaining->left -= take;
-  return (int64_t)take;
-}
-
-/* A slot may turn out not to be there in a sandbox, before anything was taken or given. */
-static gboolean is_absent(gint32 status, const char *slot, gboolean touched, Verdict *verdict) {
-  if (status == SANDHOST_UNSUPPORTED && touched) {
-    wrong(verdict, "%s returned UNSUPPORTED when it had touched its stream already", slot);
-  } else if (status == SANDHOST_UNSUPPORTED) {
-    skipped(verdict, "no %s in this sandbox", slot);
-  }
-  return status == SANDHOST_UNSUPPORTED;
-}
-
-/* *ret_touched: something was read. */
-static gint32 upload(Box *box, const GByteArray *tar, gboolean *ret_touched) {
-  Remaining remaining = {.data = tar->data, .left = tar->len};
-  const struct sandhost_source source = {.size = sizeof source, .user = &remaining, .read = give};
-  struct sandhost_call call;
-  call_init(&call, 60);
-  gint32 status =
-      box->subject->table->upload(&call, box->handle, as_path(box->subject->working_dir), &source);
-  call_clear(&call);
-  *ret_touched = remaining.left < tar->len;
-  return status;
-}
-
-static int32_t take(void *user, const void *data, size_t length) {
-  g_byte_array_append(user, data, (guint)length);
-  return SANDHOST_OK;
-}
-
-static gint32 download(Box *box, const char *const *names, gsize count, GByteArray *into) {
-  struct sandhost_path paths[16];
-  for (gsize i = 0; i < count; i++) {
-    paths[i] = as_path(names[i]);
-  }
-  const struct sandhost_sink sink = {.size = sizeof sink, .user = into, .write = take};
-  struct sandhost_call call;
-  call_init(&call, 60);
-  gint32 status = box->subject->table->download(
-      &call, box->handle, as_path(box->subject->working_dir), paths, count, &sink);
-  call_clear(&call);
-  return status;
-}
+#include "transfer.h"
 
 static void check_upload(Subject *subject, Verdict *verdict) {
   Box box;
@@ -124,8 +25,8 @@ static void check_upload(Subject *subject, Verdict *verdict) {
   tar_add(tar, "empty", AE_IFREG, "", NULL);
   tar_end(tar);
   gboolean touched = FALSE;
-  gint32 status = upload(&box, bytes, &touched);
-  if (is_absent(status, "upload", touched, verdict)) {
+  gint32 status = box_upload(&box, bytes, &touched);
+  if (slot_is_absent(status, "upload", touched, verdict)) {
     box_close(&box, verdict);
     return;
   }
@@ -165,8 +66,8 @@ static void check_hostile_upload(Subject *subject, Verdict *verdict) {
     tar_add(tar, BAD[i].name, BAD[i].type, "", BAD[i].link);
     tar_end(tar);
     gboolean touched = FALSE;
-    gint32 status = upload(&box, bytes, &touched);
-    if (is_absent(status, "upload", touched, verdict)) {
+    gint32 status = box_upload(&box, bytes, &touched);
+    if (slot_is_absent(status, "upload", touched, verdict)) {
       box_close(&box, verdict);
       return;
     }
@@ -181,7 +82,7 @@ static void check_hostile_upload(Subject *subject, Verdict *verdict) {
   tar_add(tar, "way/through", AE_IFREG, "x", NULL);
   tar_end(tar);
   gboolean touched = FALSE;
-  if (upload(&box, bytes, &touched) == SANDHOST_OK) {
+  if (box_upload(&box, bytes, &touched) == SANDHOST_OK) {
     wrong(verdict, "upload through a link was accepted");
   }
   want_run(&box, "test ! -e /tmp/through && test ! -e /tmp/absolute && test ! -e /tmp/escape", 0,
@@ -206,8 +107,8 @@ static void check_download(Subject *subject, Verdict *verdict) {
            "'d/a\\nb')\"; chmod 755 b",
            0, "", verdict);
   g_autoptr(GByteArray) bytes = g_byte_array_new();
-  gint32 status = download(&box, NAMES, G_N_ELEMENTS(NAMES), bytes);
-  if (is_absent(status, "download", bytes->len > 0, verdict)) {
+  gint32 status = box_download(&box, NAMES, G_N_ELEMENTS(NAMES), bytes);
+  if (slot_is_absent(status, "download", bytes->len > 0, verdict)) {
     box_close(&box, verdict);
     return;
   }
@@ -289,7 +190,7 @@ static gboolean has_no_changes(Box *box, Verdict *verdict) {
   g_autofree char *found = changes(box, NULL, 0, 1000);
   gboolean touched = g_str_has_suffix(found, "UNSUPPORTED after entries");
   gboolean refused = touched || g_str_has_suffix(found, "UNSUPPORTED");
-  return is_absent(refused ? SANDHOST_UNSUPPORTED : SANDHOST_OK, "changes", touched, verdict);
+  return slot_is_absent(refused ? SANDHOST_UNSUPPORTED : SANDHOST_OK, "changes", touched, verdict);
 }
 
 static void check_changes(Subject *subject, Verdict *verdict) {
@@ -378,10 +279,10 @@ static void check_changes_after_upload(Subject *subject, Verdict *verdict) {
   }
   gboolean touched = FALSE;
   gboolean absent = has_no_changes(&box, verdict) ||
-                    is_absent(upload(&box, bytes, &touched), "upload", touched, verdict);
+                    slot_is_absent(box_upload(&box, bytes, &touched), "upload", touched, verdict);
   for (int i = 0; i < 20 && !absent; i++) {
     /* At once after the upload, again and again: an edit within the same clock tick must be seen. */
-    upload(&box, bytes, &touched);
+    box_upload(&box, bytes, &touched);
     want_changes(&box, known, 2, 1000, "", verdict);
     want_run(&box, "printf xyz > b", 0, "", verdict);
     want_changes(&box, known, 2, 1000, "b 3 hashed", verdict);
