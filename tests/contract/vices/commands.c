@@ -17,6 +17,31 @@ struct spoiled {
   size_t typed;
 };
 
+/* "remote": the host hears of output in another thread. */
+struct elsewhere {
+  const struct sandhost_observer *theirs;
+  uint32_t stream;
+  const void *data;
+  size_t length;
+  int32_t status;
+};
+
+static void *speak_elsewhere(void *argument) {
+  struct elsewhere *at = argument;
+  at->status = at->theirs->output(at->theirs->user, at->stream, at->data, at->length);
+  return NULL;
+}
+
+static int32_t output_elsewhere(const struct sandhost_observer *theirs, uint32_t stream,
+                                const void *data, size_t length) {
+  struct elsewhere at = {theirs, stream, data, length, SANDHOST_INTERNAL};
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, speak_elsewhere, &at) == 0) {
+    pthread_join(thread, NULL);
+  }
+  return at.status;
+}
+
 static void spoil_started(void *user, uint64_t execution) {
   const struct spoiled *spoiled = user;
   if (!spoiled->theirs->started) {
@@ -43,7 +68,12 @@ static int32_t spoil_output(void *user, uint32_t stream, const void *data, size_
   if (has_vice("characters") && length == 1 && *(const unsigned char *)data >= 0x80) {
     data = "?";
   }
-  int32_t status = spoiled->theirs->output(spoiled->theirs->user, stream, data, length);
+  int32_t status = has_vice("remote")
+                       ? output_elsewhere(spoiled->theirs, stream, data, length)
+                       : spoiled->theirs->output(spoiled->theirs->user, stream, data, length);
+  if (has_vice("nagging") && status != SANDHOST_OK) {
+    spoiled->theirs->output(spoiled->theirs->user, stream, data, length);
+  }
   spoiled->stopped = spoiled->stopped || status != SANDHOST_OK;
   return status;
 }
@@ -139,6 +169,13 @@ static void spoil_request(struct asked *asked) {
     request->cwd = (struct sandhost_path){"/tmp", 4};
   } else if (has_vice("strict")) {
     ask_before(asked, "umask 0077");
+  } else if (has_vice("brazen")) {
+    ask_before(asked, "trap '' PIPE");
+  } else if (has_vice("accumulating")) {
+    static int commands;
+    if (__atomic_add_fetch(&commands, 1, __ATOMIC_SEQ_CST) > 2) {
+      ask_variable(asked, "LEAKED", "1");
+    }
   } else if (has_vice("open-handed")) {
     ask_before(asked, "exec 9< /dev/null");
   } else if (has_vice("handing") && request->argc == 3 &&
@@ -186,6 +223,20 @@ static int32_t spoil_result(struct sandhost_call *call, const struct sandhost_sa
     result->ended = SANDHOST_ENDED_LIMIT;
   } else if (has_vice("untimely") && limit) {
     result->exit_code = 1;
+  } else if (has_vice("milliseconds")) {
+    result->duration /= 1000000;
+  } else if (has_vice("hourly")) {
+    result->duration += (int64_t)3600 * 1000000000;
+  } else if (has_vice("thousandfold")) {
+    result->user_time *= 1000;
+  } else if (has_vice("swapping")) {
+    int64_t user_time = result->user_time;
+    result->user_time = result->system_time;
+    result->system_time = user_time;
+  } else if (has_vice("reserving")) {
+    result->reserved = 7;
+  } else if (has_vice("morbid") && exited) {
+    result->signal = 9;
   } else if (has_vice("kilobytes")) {
     result->max_rss /= 1024;
   } else if (has_vice("mistaken") && result->ended == SANDHOST_ENDED_MEMORY) {
@@ -375,11 +426,12 @@ static int32_t execute_spoiled(struct sandhost_call *call, struct sandhost_sandb
   spoil_process();
   spoil_request(&asked);
   __atomic_add_fetch(&sandbox->running, 1, __ATOMIC_SEQ_CST);
-  if (has_vice("serial")) {
+  bool queues = has_vice("serial") || has_vice("queueing");
+  if (queues) {
     pthread_mutex_lock(&sandbox->one_at_a_time);
   }
   int32_t status = do_execute(call, sandbox, &asked, &spoiled, ret_result);
-  if (has_vice("serial")) {
+  if (queues) {
     pthread_mutex_unlock(&sandbox->one_at_a_time);
   }
   after(call, sandbox, request, observer);
@@ -413,6 +465,11 @@ static int32_t commands_execute(struct sandhost_call *call, struct sandhost_sand
   "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2> /dev/null | "                            \
   "grep -q \"^sh -c sh -c 'trap\" && kill -10 ${p##*/}; done; true"
 
+/* "broadcasting": whoever says that it is up gets it. */
+#define EVERY_SHELL                                                                                \
+  "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2> /dev/null | "                            \
+  "grep -q '^sh -c echo up; i=0' && kill ${p##*/}; done; true"
+
 static int32_t commands_signal(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                                uint64_t execution, int32_t number) {
   int32_t status = vice_look(call, sandbox);
@@ -426,6 +483,9 @@ static int32_t commands_signal(struct sandhost_call *call, struct sandhost_sandb
     number = 9;
   }
   status = vice_base->signal(call, sandbox->base, execution, number);
+  if (has_vice("broadcasting") && number == 15 && status == SANDHOST_OK) {
+    vice_run(call, sandbox->base, EVERY_SHELL, NULL, 0, NULL, NULL);
+  }
   return has_vice("obliging") && status == SANDHOST_NOT_FOUND ? SANDHOST_OK : status;
 }
 

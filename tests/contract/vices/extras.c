@@ -45,7 +45,7 @@ static int32_t extras_snapshot(struct sandhost_call *call, struct sandhost_sandb
     return vice_leave(&passage, status);
   }
   pthread_mutex_lock(&vice_lock);
-  snprintf(kept->id, sizeof kept->id, "snapshot-%d", ++number);
+  snprintf(kept->id, sizeof kept->id, "snapshot-%d", has_vice("overwriting") ? 1 : ++number);
   kept->next = snapshots;
   snapshots = kept;
   pthread_mutex_unlock(&vice_lock);
@@ -57,19 +57,31 @@ static int32_t extras_delete_snapshot(struct sandhost_call *call,
                                       struct sandhost_instance *instance, struct sandhost_text id) {
   (void)call;
   (void)instance;
+  if (has_vice("immortal")) {
+    return SANDHOST_OK;
+  }
   pthread_mutex_lock(&vice_lock);
   struct kept **at = &snapshots;
-  while (*at && !same(id, (*at)->id)) {
+  while (*at && !same(id, (*at)->id) && !has_vice("thorough")) {
     at = &(*at)->next;
   }
-  struct kept *kept = *at;
-  if (kept) {
+  for (struct kept *kept = *at; kept; kept = has_vice("thorough") ? *at : NULL) {
     *at = kept->next;
     free(kept->tar);
     free(kept);
   }
   pthread_mutex_unlock(&vice_lock);
   return SANDHOST_OK;
+}
+
+/* "dotless" and "fruitful" forget what is hidden, and what is empty. */
+static void forget_some(struct sandhost_call *call, const struct sandhost_sandbox *sandbox) {
+  if (has_vice("dotless")) {
+    vice_run(call, sandbox->base, "rm -rf .[!.]*", NULL, 0, NULL, NULL);
+  } else if (has_vice("fruitful")) {
+    vice_run(call, sandbox->base, "find . -depth -type d -empty -exec rmdir {} \\;", NULL, 0, NULL,
+             NULL);
+  }
 }
 
 int32_t vice_restore(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
@@ -84,8 +96,12 @@ int32_t vice_restore(struct sandhost_call *call, struct sandhost_sandbox *sandbo
   if ((kept && has_vice("blank")) || (!kept && has_vice("inventive"))) {
     return SANDHOST_OK;
   }
-  return kept ? vice_run(call, sandbox->base, "tar -xpf -", kept->tar, kept->length, NULL, NULL)
-              : vice_fail(call, SANDHOST_NOT_FOUND, "no such snapshot");
+  if (!kept) {
+    return vice_fail(call, SANDHOST_NOT_FOUND, "no such snapshot");
+  }
+  int32_t status = vice_run(call, sandbox->base, "tar -xpf -", kept->tar, kept->length, NULL, NULL);
+  forget_some(call, sandbox);
+  return status;
 }
 
 /* ---- Sweep ----------------------------------------------------------------------------------------------------------------- */
@@ -98,6 +114,13 @@ static bool is_kept(const struct sandhost_sweep *request, const char *ref) {
   return found;
 }
 
+static bool is_asked_for(const struct sandhost_sweep *request, const struct sandhost_sandbox *at,
+                         int64_t age) {
+  bool of_run = request->run_id.length == 0 || same(request->run_id, at->run_id) ||
+                has_vice("indiscriminate");
+  return of_run && (age >= request->min_age || has_vice("infanticide"));
+}
+
 static int32_t extras_sweep(struct sandhost_call *call, struct sandhost_instance *instance,
                             const struct sandhost_sweep *request,
                             const struct sandhost_orphan_sink *sink) {
@@ -106,14 +129,16 @@ static int32_t extras_sweep(struct sandhost_call *call, struct sandhost_instance
   pthread_mutex_lock(&vice_lock);
   for (struct sandhost_sandbox *at = vice_all; at && status == SANDHOST_OK; at = at->next) {
     struct sandhost_orphan orphan = {.size = sizeof orphan, .ref = text_of(at->ref), .age = -1};
-    if (at->ended || is_kept(request, at->ref) ||
-        (request->run_id.length > 0 && !same(request->run_id, at->run_id))) {
+    orphan.age = vice_now() - at->born;
+    if (at->ended || is_kept(request, at->ref) || !is_asked_for(request, at, orphan.age)) {
       continue;
     }
-    orphan.run_id = text_of(at->run_id);
+    orphan.age /= has_vice("hourglass") ? 1000000000 : 1;
+    orphan.run_id = text_of(has_vice("anonymous") ? "" : at->run_id);
     if (!request->dry_run) {
-      at->ended = true;
-      orphan.removed = vice_base->terminate(call, at->base) == SANDHOST_OK ? 1 : 0;
+      at->ended = !has_vice("boasting");
+      orphan.removed = has_vice("boasting") || has_vice("bodiless") ||
+                       vice_base->terminate(call, at->base) == SANDHOST_OK;
     }
     status = sink->orphan(sink->user, &orphan) == SANDHOST_OK ? SANDHOST_OK : SANDHOST_CANCELLED;
   }

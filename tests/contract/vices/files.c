@@ -20,7 +20,11 @@ static int32_t cut_write(void *user, const void *data, size_t length) {
   struct cut *cut = user;
   size_t take = length < cut->left ? length : cut->left;
   cut->left -= take;
-  return take > 0 ? cut->theirs->write(cut->theirs->user, data, take) : SANDHOST_OK;
+  int32_t status = take > 0 ? cut->theirs->write(cut->theirs->user, data, take) : SANDHOST_OK;
+  if (has_vice("insistent") && status != SANDHOST_OK) {
+    cut->theirs->write(cut->theirs->user, data, take);
+  }
+  return status;
 }
 
 static bool is_text(struct sandhost_path path) {
@@ -53,8 +57,14 @@ static int32_t files_read(struct sandhost_call *call, struct sandhost_sandbox *s
   if (status == SANDHOST_OK) {
     status = vice_base->read_file(call, sandbox->base, path, &ours);
   }
+  if (has_vice("fingering") && status == SANDHOST_OK) {
+    vice_run(call, sandbox->base, "touch old", NULL, 0, NULL, NULL);
+  }
   if (has_vice("clinging") && status == SANDHOST_CANCELLED && !vice_host->cancelled(call)) {
     vice_clung = *sink;
+  }
+  if (has_vice("linkless") && strstr(path.data, "/way/")) {
+    status = SANDHOST_NOT_FOUND;
   }
   if (has_vice("vague") && status == SANDHOST_NOT_FOUND) {
     status = SANDHOST_INVALID;
@@ -83,8 +93,8 @@ static int32_t write_spoiled(struct sandhost_call *call, const struct sandhost_s
   if (has_vice("trimming")) {
     path = trimmed(path, room, sizeof room);
   }
-  int32_t status =
-      vice_base->write_file(call, sandbox->base, path, has_vice("modeless") ? 0644 : mode, source);
+  mode = has_vice("modeless") ? 0644 : has_vice("unlocking") ? mode | 0200 : mode;
+  int32_t status = vice_base->write_file(call, sandbox->base, path, mode, source);
   if (has_vice("boundless") && status == SANDHOST_INVALID) {
     write_by_command(call, sandbox, path);
   }
@@ -102,13 +112,34 @@ static int32_t files_write(struct sandhost_call *call, struct sandhost_sandbox *
                            const struct sandhost_source *source) {
   struct vice_passage passage;
   int32_t status = vice_enter(&passage, call, sandbox, "write_file");
+  if (has_vice("queueing")) {
+    pthread_mutex_lock(&sandbox->one_at_a_time);
+  }
   if (status == SANDHOST_OK) {
     status = write_spoiled(call, sandbox, path, mode, source);
+  }
+  if (has_vice("queueing")) {
+    pthread_mutex_unlock(&sandbox->one_at_a_time);
   }
   return vice_leave(&passage, status);
 }
 
 /* ---- Tar ----------------------------------------------------------------------------------------------------------------- */
+
+/* A stream of so much is one of files, not of what no stream may hold. */
+#define MUCH 50000
+
+struct counted {
+  const struct sandhost_source *theirs;
+  int64_t bytes;
+};
+
+static int64_t count_read(void *user, void *buffer, size_t length) {
+  struct counted *counted = user;
+  int64_t count = counted->theirs->read(counted->theirs->user, buffer, length);
+  counted->bytes += count > 0 ? count : 0;
+  return count;
+}
 
 static int32_t files_upload(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                             struct sandhost_path dir, const struct sandhost_source *tar) {
@@ -117,7 +148,9 @@ static int32_t files_upload(struct sandhost_call *call, struct sandhost_sandbox 
   if (status != SANDHOST_OK) {
     return vice_leave(&passage, status);
   }
-  status = vice_base->upload(call, sandbox->base, dir, tar);
+  struct counted counted = {tar, 0};
+  const struct sandhost_source ours = {.size = sizeof ours, .user = &counted, .read = count_read};
+  status = vice_base->upload(call, sandbox->base, dir, &ours);
   sandbox->uploaded = sandbox->uploaded || status == SANDHOST_OK;
   if (has_vice("careless") && status == SANDHOST_OK) {
     vice_run(call, sandbox->base, "rm -f plain", NULL, 0, NULL, NULL);
@@ -125,10 +158,29 @@ static int32_t files_upload(struct sandhost_call *call, struct sandhost_sandbox 
   if (has_vice("escaping") && status == SANDHOST_INVALID) {
     vice_run(call, sandbox->base, ": > /tmp/escape", NULL, 0, NULL, NULL);
   }
-  if (has_vice("credulous") && status == SANDHOST_INVALID) {
+  if (has_vice("flattening") && status == SANDHOST_OK) {
+    vice_run(call, sandbox->base, "chmod -f 644 tool; true", NULL, 0, NULL, NULL);
+  }
+  if (has_vice("content") && status == SANDHOST_INVALID && counted.bytes > MUCH) {
+    status = SANDHOST_OK;
+  }
+  if (has_vice("credulous") && status == SANDHOST_INVALID && counted.bytes <= MUCH) {
     status = SANDHOST_OK;
   }
   return vice_leave(&passage, status);
+}
+
+/* "muttering": each Q of a content becomes a q; there is none in a name. */
+static int32_t mutter(void *user, const void *data, size_t length) {
+  const struct sandhost_sink *theirs = user; /* a copy */
+  char *changed = malloc(length + 1);
+  memcpy(changed, data, length);
+  for (size_t i = 0; i < length; i++) {
+    changed[i] = changed[i] == 'Q' ? 'q' : changed[i];
+  }
+  int32_t status = theirs->write(theirs->user, changed, length);
+  free(changed);
+  return status;
 }
 
 static int32_t files_download(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
@@ -137,11 +189,17 @@ static int32_t files_download(struct sandhost_call *call, struct sandhost_sandbo
   struct vice_passage passage;
   int32_t status = vice_enter(&passage, call, sandbox, "download");
   struct sandhost_path *turned = calloc(count + 1, sizeof *turned);
+  struct sandhost_sink theirs = *tar;
+  const struct sandhost_sink muttering = {
+      .size = sizeof muttering, .user = &theirs, .write = mutter};
+  size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
-    turned[i] = names[has_vice("backwards") ? count - 1 - i : i];
+    turned[kept] = names[has_vice("backwards") ? count - 1 - i : i];
+    kept += has_vice("terse") && turned[kept].length > 100 ? 0 : 1;
   }
   if (status == SANDHOST_OK) {
-    status = vice_base->download(call, sandbox->base, dir, turned, count, tar);
+    status = vice_base->download(call, sandbox->base, dir, turned, kept,
+                                 has_vice("muttering") ? &muttering : tar);
   } else if (has_vice("ghostly")) {
     tar->write(tar->user, "x", 1);
   }
@@ -165,6 +223,28 @@ static bool is_known(const struct sandhost_changes *request, struct sandhost_pat
   return false;
 }
 
+static size_t depth_of(struct sandhost_path path) {
+  size_t depth = 0;
+  for (size_t i = 0; i < path.length; i++) {
+    depth += path.data[i] == '/';
+  }
+  return depth;
+}
+
+static void spoil_entry(struct sandhost_entry *entry) {
+  if (has_vice("sevenfold")) {
+    memset(entry->sha256, 7, sizeof entry->sha256);
+  } else if (has_vice("seconds")) {
+    entry->mtime /= 1000000000;
+  } else if (has_vice("typed")) {
+    entry->mode |= 0100000;
+  } else if (has_vice("uniform")) {
+    entry->mode = 0644;
+  } else if (has_vice("undersized")) {
+    entry->size = 24;
+  }
+}
+
 static int32_t list_entry(void *user, const struct sandhost_entry *entry) {
   const struct listing *listing = user;
   if (has_vice("plain-folders") && entry->kind == SANDHOST_KIND_CHECKOUT) {
@@ -176,7 +256,12 @@ static int32_t list_entry(void *user, const struct sandhost_entry *entry) {
   if (has_vice("stale") && listing->uploaded && is_known(listing->request, entry->path)) {
     return SANDHOST_OK;
   }
-  return listing->theirs->entry(listing->theirs->user, entry);
+  if (has_vice("shallow") && depth_of(entry->path) > 6) {
+    return SANDHOST_OK;
+  }
+  struct sandhost_entry spoiled = *entry;
+  spoil_entry(&spoiled);
+  return listing->theirs->entry(listing->theirs->user, &spoiled);
 }
 
 static int32_t files_changes(struct sandhost_call *call, struct sandhost_sandbox *sandbox,

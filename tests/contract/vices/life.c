@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,8 +45,8 @@ int32_t vice_make(struct sandhost_call *call, const struct sandhost_create *requ
   return vice_base->create(call, vice_base_instance, &ours, ret_base);
 }
 
-/* "jealous": a key is taken for ever. */
-static bool was_taken(struct sandhost_text key) {
+/* "jealous": a key is taken for ever; "grasping": that of a create that failed. */
+static bool was_taken(struct sandhost_text key, bool take) {
   static char *taken[1000];
   static size_t count;
   bool found = false;
@@ -52,7 +54,7 @@ static bool was_taken(struct sandhost_text key) {
   for (size_t i = 0; i < count; i++) {
     found = found || strcmp(taken[i], key.data) == 0;
   }
-  if (!found && count < sizeof taken / sizeof *taken) {
+  if (take && !found && count < sizeof taken / sizeof *taken) {
     taken[count++] = strdup(key.data);
   }
   pthread_mutex_unlock(&vice_lock);
@@ -77,6 +79,7 @@ static struct sandhost_sandbox *sandbox_new(const struct sandhost_create *reques
   struct sandhost_sandbox *sandbox = calloc(1, sizeof *sandbox);
   sandbox->base = base;
   sandbox->handles = 1;
+  sandbox->born = vice_now();
   sandbox->has_memory_limit = request->memory_bytes > 0;
   sandbox->mode = request->network->mode;
   sandbox->key = copy_of(request->key);
@@ -93,6 +96,7 @@ static struct sandhost_sandbox *sandbox_new(const struct sandhost_create *reques
 
 static void life_release(struct sandhost_sandbox *sandbox) {
   if (__atomic_sub_fetch(&sandbox->handles, 1, __ATOMIC_SEQ_CST) > 0) {
+    sandbox->ended = sandbox->ended || has_vice("parting");
     return;
   }
   pthread_mutex_lock(&vice_lock);
@@ -179,12 +183,29 @@ static int32_t life_create(struct sandhost_call *call, struct sandhost_instance 
   if (has_vice("unreaped") && fork() == 0) { /* nobody ever waits for it */
     _exit(0);
   }
+  if (has_vice("limiting")) {
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur--;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  if (has_vice("adopting")) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
   if (has_vice("changing")) {
     umask(umask(0) ^ 05); /* another one each time */
   }
-  int32_t status = has_vice("jealous") && was_taken(request->key)
-                       ? vice_fail(call, SANDHOST_EXISTS, "it was there once")
-                       : create_beside(call, request, alive() - 1, ret_sandbox);
+  if (has_vice("chatty")) {
+    static const struct sandhost_text lines = {"a line\nand another", 18};
+    vice_host->progress(call, lines);
+  }
+  bool taken = (has_vice("jealous") && was_taken(request->key, true)) ||
+               (has_vice("grasping") && was_taken(request->key, false));
+  int32_t status = taken ? vice_fail(call, SANDHOST_EXISTS, "it was there once")
+                         : create_beside(call, request, alive() - 1, ret_sandbox);
+  if (has_vice("grasping") && status != SANDHOST_OK) {
+    was_taken(request->key, true);
+  }
   __atomic_sub_fetch(&being_made, 1, __ATOMIC_SEQ_CST);
   return has_vice("impatient") && status == SANDHOST_TIMEOUT ? SANDHOST_CANCELLED : status;
 }
@@ -238,6 +259,10 @@ static int32_t attach_new(struct sandhost_call *call, const struct sandhost_sand
 static int32_t life_attach(struct sandhost_call *call, struct sandhost_instance *instance,
                            struct sandhost_text ref, struct sandhost_sandbox **ret_sandbox) {
   (void)instance;
+  if (vice_host->cancelled(call) && !has_vice("unwavering")) {
+    bool late = vice_host->deadline(call) <= vice_now();
+    return vice_fail(call, late ? SANDHOST_TIMEOUT : SANDHOST_CANCELLED, "the call is over");
+  }
   pthread_mutex_lock(&vice_lock);
   struct sandhost_sandbox *found = find(ref);
   if (found && !has_vice("stranger")) {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const struct sandhost_host *vice_host;
 const struct sandhost_provider *vice_base;
@@ -16,6 +17,12 @@ struct sandhost_sandbox *vice_all;
 bool has_vice(const char *name) {
   const char *vice = getenv("VICE");
   return vice && strcmp(vice, name) == 0;
+}
+
+int64_t vice_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 int32_t vice_fail(struct sandhost_call *call, int32_t status, const char *message) {

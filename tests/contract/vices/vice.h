@@ -28,12 +28,15 @@ struct sandhost_sandbox {
   bool ended;    /* terminated or swept */
   bool uploaded; /* something was */
   bool has_memory_limit;
+  int64_t born;
   int handles; /* one more for each attach; atomic */
   int terminations;
   int running; /* commands; atomic */
   pthread_mutex_t one_at_a_time;
   struct sandhost_sandbox *next; /* of all that are not released */
 };
+
+int64_t vice_now(void); /* CLOCK_MONOTONIC */
 
 /* fail(status, message). */
 int32_t vice_fail(struct sandhost_call *call, int32_t status, const char *message);
