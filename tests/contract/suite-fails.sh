@@ -139,6 +139,12 @@ reasonless|lost: terminated under streams|read_file returned LOST without a SAND
 solitary|signal: group|'sort got' printed 'own\n' instead of 'child\nown\n'|
 coarse|signal: group|after SIGTERM: OK, ended 20, signal 9, exit code 137|
 obliging|signal: group|signal of a finished command returned OK instead of NOT_FOUND|
+sevenfold|changes: hashes|'abc' was listed with a sha256 that is not its content's|
+shallow|changes: deep folders|changes did not list 'd/d/*/file'|
+seconds|changes: entries|the mtime of 'plain' is told as *, more than a day from *|
+typed|changes: entries|the mode of 'plain' is told as 0100644 instead of 0644|
+uniform|changes: entries|the mode of 'tool' is told as 0644 instead of 0755|
+undersized|changes: entries|the entry of 'plain' says that it is 24 bytes|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
