@@ -145,6 +145,10 @@ seconds|changes: entries|the mtime of 'plain' is told as *, more than a day from
 typed|changes: entries|the mode of 'plain' is told as 0100644 instead of 0644|
 uniform|changes: entries|the mode of 'tool' is told as 0644 instead of 0755|
 undersized|changes: entries|the entry of 'plain' says that it is 24 bytes|
+terse|download: long names|member 2 is '* instead of 'bbb*|
+muttering|download: long names|the content of 'aaa*' is not the file's|
+flattening|upload: modes|* printed '-rw-r--r--*|
+content|upload: cut short|upload of a stream that ends inside a file returned OK instead of INVALID|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
