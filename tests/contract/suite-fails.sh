@@ -149,6 +149,7 @@ terse|download: long names|member 2 is '* instead of 'bbb*|
 muttering|download: long names|the content of 'aaa*' is not the file's|
 flattening|upload: modes|* printed '-rw-r--r--*|
 content|upload: cut short|upload of a stream that ends inside a file returned OK instead of INVALID|
+grasping|create: after a failure|with the key of a create that *: create failed with EXISTS: it was there once|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
