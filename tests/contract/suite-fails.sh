@@ -150,6 +150,8 @@ muttering|download: long names|the content of 'aaa*' is not the file's|
 flattening|upload: modes|* printed '-rw-r--r--*|
 content|upload: cut short|upload of a stream that ends inside a file returned OK instead of INVALID|
 grasping|create: after a failure|with the key of a create that *: create failed with EXISTS: it was there once|
+unlocking|files: exact modes|* printed '-rw-r--r--\n*|
+fingering|files: read only|* printed 'old\nold\n' instead of 'old\n'|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
