@@ -152,6 +152,12 @@ content|upload: cut short|upload of a stream that ends inside a file returned OK
 grasping|create: after a failure|with the key of a create that *: create failed with EXISTS: it was there once|
 unlocking|files: exact modes|* printed '-rw-r--r--\n*|
 fingering|files: read only|* printed 'old\nold\n' instead of 'old\n'|
+indiscriminate|sweep: of a run|the sweep of a run listed a sandbox of another one|
+anonymous|sweep: of a run|the sweep of run '*' listed its sandbox as one of run ''|
+infanticide|sweep: young ones|a sweep of what is older than a day listed a sandbox that was just made|
+hourglass|sweep: young ones|the age of a sandbox that was made seconds ago is told as * nanoseconds|
+boasting|sweep: removed|* of a sandbox that is gone returned * instead of LOST*|sweep: keeps
+bodiless|sweep: removed|a process lives on in a sandbox that was swept|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
