@@ -149,6 +149,11 @@ terse|download: long names|member 2 is '* instead of 'bbb*|
 muttering|download: long names|the content of 'aaa*' is not the file's|
 flattening|upload: modes|* printed '-rw-r--r--*|
 content|upload: cut short|upload of a stream that ends inside a file returned OK instead of INVALID|
+overwriting|snapshot: its own id|two snapshots have one id, 'snapshot-1'|snapshot: deleted
+dotless|snapshot: everything|* printed 'no .hidden/folder\nfixed\n*|
+fruitful|snapshot: everything|* printed 'no empty\nno .hidden/folder\nno nested/empty\n*|
+immortal|snapshot: deleted|create from a snapshot that was deleted returned OK instead of NOT_FOUND|
+thorough|snapshot: deleted|create failed with NOT_FOUND: no such snapshot|
 grasping|create: after a failure|with the key of a create that *: create failed with EXISTS: it was there once|
 unlocking|files: exact modes|* printed '-rw-r--r--\n*|
 fingering|files: read only|* printed 'old\nold\n' instead of 'old\n'|
