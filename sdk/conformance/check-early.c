@@ -112,6 +112,8 @@ static gboolean end_at(const Operation *operation, Box *box, Act act, guint at, 
   goes_on(box, after, &idle, verdict);
   if (moment.late) {
     wrong(verdict, "%s used its stream after the return", operation->name);
+  } else if (moment.ignored) {
+    wrong(verdict, "%s used its stream again after that had said stop", operation->name);
   }
   call_clear(&call);
   return since <= 2 * SECOND + SOON * idle || verdict->wrong;
@@ -295,8 +297,8 @@ const Check EARLY_CHECKS[] = {
      "a cancel while a stream moves is CANCELLED, soon; nothing half is left, the sandbox stays",
      check_cancelled},
     {"early: deadline at a piece", "the same for a deadline, with TIMEOUT", check_out_of_time},
-    {"early: stream says stop", "the same for a stream that says stop, with CANCELLED",
-     check_stopped},
+    {"early: stream says stop",
+     "the same for a stream that says stop, with CANCELLED; it is not used again", check_stopped},
     {"early: cancelled at any time",
      "an operation that somebody cancels meanwhile is CANCELLED or done, and the sandbox stays",
      check_disturbed},

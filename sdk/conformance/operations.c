@@ -25,6 +25,7 @@ static void stand_still_until(gint64 time) {
 /* One more piece has come or is to go. FALSE: stop. */
 static gboolean one_piece(Moment *moment, gsize length) {
   moment->late = moment->late || moment->over;
+  moment->ignored = moment->ignored || (moment->act == ACT_STOP && moment->acted);
   moment->bytes += length;
   if (++moment->pieces != moment->at || moment->act == ACT_NONE || moment->over) {
     return TRUE;

@@ -28,7 +28,8 @@ typedef struct {
   gint64 acted; /* when; 0: the piece never came */
   int input_fd; /* never readable */
   gboolean over;
-  gboolean late; /* a stream was used after the return */
+  gboolean late;    /* a stream was used after the return */
+  gboolean ignored; /* it was used after it had said stop */
 } Moment;
 
 typedef struct {

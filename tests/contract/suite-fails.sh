@@ -163,6 +163,9 @@ infanticide|sweep: young ones|a sweep of what is older than a day listed a sandb
 hourglass|sweep: young ones|the age of a sandbox that was made seconds ago is told as * nanoseconds|
 boasting|sweep: removed|* of a sandbox that is gone returned * instead of LOST*|sweep: keeps
 bodiless|sweep: removed|a process lives on in a sandbox that was swept|
+remote|execute: its thread|the observer's output was called from another thread than that of the execute|
+nagging|early: stream says stop|execute used its stream again after that had said stop|
+insistent|early: stream says stop|read_file used its stream again after that had said stop|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
