@@ -166,6 +166,8 @@ bodiless|sweep: removed|a process lives on in a sandbox that was swept|
 remote|execute: its thread|the observer's output was called from another thread than that of the execute|
 nagging|early: stream says stop|execute used its stream again after that had said stop|
 insistent|early: stream says stop|read_file used its stream again after that had said stop|
+accumulating|execute: variables|the variables of two commands, with another between: *|
+brazen|execute: signals as usual|* printed 'PIPE\n' instead of ''|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
