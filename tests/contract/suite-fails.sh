@@ -168,6 +168,12 @@ nagging|early: stream says stop|execute used its stream again after that had sai
 insistent|early: stream says stop|read_file used its stream again after that had said stop|
 accumulating|execute: variables|the variables of two commands, with another between: *|
 brazen|execute: signals as usual|* printed 'PIPE\n' instead of ''|
+milliseconds|execute: numbers|a command that slept half a second has a duration of * ns|
+hourly|execute: numbers|a command whose execute took * ns has a duration of *|
+thousandfold|execute: numbers|one process that ran for * ns has used * ns itself and *|
+swapping|execute: numbers|of a command that only counted, * ns are the system's and * ns its own|
+reserving|execute: numbers|reserved is 7|
+morbid|execute: numbers|a command that exited has signal 9|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
