@@ -174,6 +174,7 @@ thousandfold|execute: numbers|one process that ran for * ns has used * ns itself
 swapping|execute: numbers|of a command that only counted, * ns are the system's and * ns its own|
 reserving|execute: numbers|reserved is 7|
 morbid|execute: numbers|a command that exited has signal 9|
+broadcasting|signal: one command|the command beside it: status OK, ended 20, *|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
