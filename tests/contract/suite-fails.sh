@@ -175,6 +175,8 @@ swapping|execute: numbers|of a command that only counted, * ns are the system's 
 reserving|execute: numbers|reserved is 7|
 morbid|execute: numbers|a command that exited has signal 9|
 broadcasting|signal: one command|the command beside it: status OK, ended 20, *|
+unwavering|attach: over before it begins|attach of a call that was cancelled returned OK instead of CANCELLED|
+parting|attach: released|'echo alive' failed with LOST: *|
 VICES
 
 judge() { # VICE [CHECK...]; without any: all
