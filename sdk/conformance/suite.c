@@ -223,9 +223,32 @@ static void host_report(struct sandhost_call *call, uint32_t kind, struct sandho
   pthread_mutex_unlock(&call->lock);
 }
 
+static char *first_bad_line; /* of progress */
+static pthread_mutex_t bad_line_lock = PTHREAD_MUTEX_INITIALIZER;
+
+char *bad_progress(void) {
+  pthread_mutex_lock(&bad_line_lock);
+  char *line = g_strdup(first_bad_line);
+  pthread_mutex_unlock(&bad_line_lock);
+  return line;
+}
+
+static gboolean is_one_line(struct sandhost_text line) {
+  g_autofree char *copy = g_strndup(line.data, line.length);
+  gboolean is_line = g_utf8_validate_len(line.data, line.length, NULL);
+  for (char *at = copy; is_line && *at; at = g_utf8_next_char(at)) {
+    is_line = !g_unichar_iscntrl(g_utf8_get_char(at));
+  }
+  return is_line;
+}
+
 static void host_progress(struct sandhost_call *call, struct sandhost_text line) {
   (void)call;
-  (void)line;
+  if (line.length > 0 && !is_one_line(line)) {
+    pthread_mutex_lock(&bad_line_lock);
+    first_bad_line = first_bad_line ? first_bad_line : g_strndup(line.data, line.length);
+    pthread_mutex_unlock(&bad_line_lock);
+  }
 }
 
 const struct sandhost_host SUITE_HOST = {

@@ -61,7 +61,7 @@ extern const Check LIFECYCLE_CHECKS[], EXECUTE_CHECKS[], LIMIT_CHECKS[], FILE_CH
     TRANSFER_CHECKS[], OPTIONAL_CHECKS[], PROCESS_CHECKS[], EARLY_CHECKS[], LOST_CHECKS[],
     SLOT_CHECKS[], MAKING_CHECKS[], PROMISE_CHECKS[], CHANGES_CHECKS[], ARCHIVE_CHECKS[],
     AGAIN_CHECKS[], KEPT_CHECKS[], SWEEP_CHECKS[], SNAPSHOT_CHECKS[], OBSERVER_CHECKS[],
-    INHERITED_CHECKS[], RESULT_CHECKS[], AIM_CHECKS[], ATTACH_CHECKS[];
+    INHERITED_CHECKS[], RESULT_CHECKS[], AIM_CHECKS[], ATTACH_CHECKS[], PERSON_CHECKS[];
 
 /* The first one counts; returns FALSE, so that a helper can report and return in one statement. */
 gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -79,6 +79,8 @@ gint64 suite_now(void);
 void call_init(struct sandhost_call *call, gint64 seconds);
 void call_cancel(struct sandhost_call *call);
 void call_clear(struct sandhost_call *call);
+/* The first text that progress was given and that is no line; NULL: none was. Owned. */
+char *bad_progress(void);
 const char *status_name(gint32 status);
 
 /* ---- Sandboxes ---- */
