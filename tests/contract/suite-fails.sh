@@ -177,6 +177,7 @@ morbid|execute: numbers|a command that exited has signal 9|
 broadcasting|signal: one command|the command beside it: status OK, ended 20, *|
 unwavering|attach: over before it begins|attach of a call that was cancelled returned OK instead of CANCELLED|
 parting|attach: released|'echo alive' failed with LOST: *|
+linkless|files: inner links|read_file of 'way/file' returned NOT_FOUND and 'inner\n'|
 chatty|progress: one line|progress was told 'a line\nand another'|
 VICES
 
