@@ -178,6 +178,7 @@ broadcasting|signal: one command|the command beside it: status OK, ended 20, *|
 unwavering|attach: over before it begins|attach of a call that was cancelled returned OK instead of CANCELLED|
 parting|attach: released|'echo alive' failed with LOST: *|
 linkless|files: inner links|read_file of 'way/file' returned NOT_FOUND and 'inner\n'|
+queueing|files: beside a command|a command that waited for what write_file writes did not see it: *|execute: in parallel
 chatty|progress: one line|progress was told 'a line\nand another'|
 VICES
 
