@@ -62,7 +62,7 @@ extern const Check LIFECYCLE_CHECKS[], EXECUTE_CHECKS[], LIMIT_CHECKS[], FILE_CH
     SLOT_CHECKS[], MAKING_CHECKS[], PROMISE_CHECKS[], CHANGES_CHECKS[], ARCHIVE_CHECKS[],
     AGAIN_CHECKS[], KEPT_CHECKS[], SWEEP_CHECKS[], SNAPSHOT_CHECKS[], OBSERVER_CHECKS[],
     INHERITED_CHECKS[], RESULT_CHECKS[], AIM_CHECKS[], ATTACH_CHECKS[], PERSON_CHECKS[],
-    LINK_CHECKS[], BESIDE_CHECKS[];
+    LINK_CHECKS[], BESIDE_CHECKS[], WHOLE_CHECKS[];
 
 /* The first one counts; returns FALSE, so that a helper can report and return in one statement. */
 gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);

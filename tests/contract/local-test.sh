@@ -34,5 +34,8 @@ cancel: before create
 files: sizes
 files: names
 files: missing
+execute: its thread
+process: limits and groups
+progress: one line
 CHECKS
 exit $wrong

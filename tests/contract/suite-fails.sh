@@ -179,6 +179,8 @@ unwavering|attach: over before it begins|attach of a call that was cancelled ret
 parting|attach: released|'echo alive' failed with LOST: *|
 linkless|files: inner links|read_file of 'way/file' returned NOT_FOUND and 'inner\n'|
 queueing|files: beside a command|a command that waited for what write_file writes did not see it: *|execute: in parallel
+limiting|process: limits and groups|the resource limit 7 was changed|
+adopting|process: limits and groups|the process became a child subreaper|
 chatty|progress: one line|progress was told 'a line\nand another'|
 VICES
 
