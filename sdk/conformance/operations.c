@@ -162,10 +162,13 @@ static GByteArray *tar_head(void) {
   archive_entry_set_size(entry, (la_int64_t)MOST_GIVEN);
   archive_write_header(tar, entry);
   archive_entry_free(entry);
-  archive_write_fail(
-      tar); /* or its end would fill the file up, which takes longer than a deadline on a slow machine */
+  guint length = head->len;
+  /* Failed, it is not filled up, which takes longer than a deadline on a slow machine; closed, it frees what it does not
+   * free when it has failed. The end that it writes then is not ours to send. */
+  archive_write_fail(tar);
+  archive_write_close(tar);
   archive_write_free(tar);
-  return head;
+  return g_byte_array_set_size(head, length);
 }
 
 static int64_t read_tar(void *user, void *buffer, size_t length) {
