@@ -194,7 +194,7 @@ export -f judge
 export sandhost vice work
 judge none & # it waits for most of its time, as each does that meets everything
 without=$!
-at_once=5
+at_once=8
 [ -z "${SUITE_FAILS_WHOLE:-}" ] || at_once=10
 while IFS='|' read -r name check _ others; do
   if [ -n "${SUITE_FAILS_WHOLE:-}" ]; then
