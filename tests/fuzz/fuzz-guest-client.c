@@ -47,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct sandhost_call {
   int64_t deadline;
   int32_t cancelled;
-  int32_t status; /* of the first failure */
+  int32_t status;    /* of the first failure */
+  gboolean disowned; /* it was said that nothing was begun */
 };
 
 static int64_t host_deadline(const struct sandhost_call *call) {
@@ -79,6 +80,12 @@ static int32_t host_fail(struct sandhost_call *call, int32_t status, struct sand
   return status;
 }
 
+static void host_fail_details(struct sandhost_call *call, const struct sandhost_failure *details) {
+  g_assert_cmpuint(details->size, ==, sizeof *details);
+  g_assert_nonnull(details->service_code.data);
+  call->disowned = call->disowned || !details->may_have_happened;
+}
+
 static void host_report(struct sandhost_call *call, uint32_t kind, struct sandhost_text value) {
   (void)call;
   g_assert_cmpuint(kind, ==, SANDHOST_REPORT_LOST);
@@ -92,6 +99,7 @@ static const struct sandhost_host host = {
     .cancelled = host_cancelled,
     .cancel_fd = host_cancel_fd,
     .fail = host_fail,
+    .fail_details = host_fail_details,
     .report = host_report,
 };
 
@@ -406,6 +414,8 @@ static int32_t do_execute(GuestClient *client, Caller *caller) {
   int32_t status = guest_client_execute(client, &caller->call, &request, &observer, &result);
   g_assert_cmpuint(caller->bytes[SANDHOST_STDOUT], <=, MAX_OUTPUT);
   g_assert_cmpuint(caller->bytes[SANDHOST_STDERR], <=, MAX_OUTPUT);
+  g_assert_true(!caller->call.disowned ||
+                (caller->bytes[SANDHOST_STDOUT] == 0 && caller->bytes[SANDHOST_STDERR] == 0));
   if (status == SANDHOST_OK) {
     g_assert_true(result.exit_code >= 0 && result.exit_code <= 255);
     g_assert_cmpuint(result.stdout_bytes, >=, caller->bytes[SANDHOST_STDOUT]);
@@ -476,6 +486,7 @@ static void check_call(GuestClient *client, const Caller *caller, int32_t status
   g_assert_cmpint(status, ==, caller->call.status);
   g_assert_true(status != SANDHOST_LOST || guest_client_lost_reason(client) != NULL);
   g_assert_true(status != SANDHOST_PROTOCOL || guest_client_lost_reason(client) != NULL);
+  g_assert_true(!caller->call.disowned || status == SANDHOST_LOST);
 }
 
 static void run(Guest *guest, unsigned first) {
