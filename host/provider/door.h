@@ -10,7 +10,10 @@
 
 #include "provider/table.h"
 
-/* handle: of dlopen. NULL: *ret_reason is set. */
+/* Maps the file, for good, if the way to it is nobody else's (file-check.h). NULL: *ret_handle is set; else the reason. */
+char *door_map(const char *file, void **ret_handle);
+
+/* handle: of door_map. NULL: *ret_reason is set. */
 ProviderEntry door_entry(void *handle, char **ret_reason);
 
 /* Calls the entry. NULL: *ret_table is filled, as table_check says; else the reason. */

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.c: dlopen and the entry. Each entry is asked once per process; the provider that it gave, or why it was
+ * loader.c: the file and its entry. Each entry is asked once per process; the provider that it gave, or why it was
  * refused, is kept as long as the process: a plugin is never unmapped, and its locks are the process's.
  */
 #include "provider/loader.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "provider/door.h"
-#include "provider/file-check.h"
 #include "provider/inside.h"
 #include "provider/job.h"
-#include "provider/text.h"
 
 typedef struct {
   Provider *provider; /* NULL: refused */
@@ -95,18 +92,13 @@ static Provider *refuse(const char *file, const char *reason, GError **error) {
 }
 
 Provider *loader_load_file(const char *name, const char *file, GError **error) {
-  g_autofree char *reason = NULL;
-  g_autofree char *resolved = file_check(file, &reason);
-  if (!resolved) {
-    return refuse(file, reason, error);
-  }
+  void *handle = NULL;
   InsideVisit visit;
   inside_enter(&visit, name, "loading");
-  void *handle = dlopen(resolved, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  g_autofree char *reason = door_map(file, &handle);
   inside_leave(&visit);
-  if (!handle) {
-    g_autofree char *why = text_clean_string(dlerror(), 512);
-    return refuse(file, why, error);
+  if (reason) {
+    return refuse(file, reason, error);
   }
   ProviderEntry entry = door_entry(handle, &reason);
   if (!entry) {
