@@ -8,6 +8,7 @@
 #include "cli/apart.h"
 #include "cli/cli.h"
 #include "cli/enforcement.h"
+#include "provider/text.h"
 
 /* One of them, and where what is told of it goes. */
 typedef struct {
@@ -78,6 +79,16 @@ static void print_one(ProviderRegistry *registry, const char *name, const char *
   }
 }
 
+/* Whoever looks for one that is not in the list finds it here. */
+static void print_misnamed(ProviderRegistry *registry) {
+  g_auto(GStrv) files = provider_registry_misnamed(registry);
+  for (gsize i = 0; files[i]; i++) {
+    g_autofree char *shown = text_clean_string(files[i], TEXT_MAX_BYTES);
+    g_autofree char *fault = provider_registry_name_fault(files[i]);
+    printf("%-12s refused: provider file %s refused: %s\n", "-", shown, fault);
+  }
+}
+
 static int list_all(ProviderRegistry *registry) {
   g_auto(GStrv) names = NULL;
   g_auto(GStrv) files = NULL;
@@ -90,6 +101,7 @@ static int list_all(ProviderRegistry *registry) {
   for (gsize i = 0; names[i]; i++) {
     print_one(registry, names[i], files[i]);
   }
+  print_misnamed(registry);
   return 0;
 }
 

@@ -128,8 +128,8 @@ const char *provider_registry_guest_dir(ProviderRegistry *registry) {
 
 /* ---- Finding ------------------------------------------------------------------------------------------------ */
 
-/* sandhost-NAME.so -> NAME; NULL for any other file. Owned. */
-static char *name_of_file(const char *file) {
+/* sandhost-NAME.so -> NAME, whatever it is; NULL for any other file. Owned. */
+static char *word_of_file(const char *file) {
   if (!g_str_has_prefix(file, "sandhost-") || !g_str_has_suffix(file, ".so")) {
     return NULL;
   }
@@ -138,8 +138,13 @@ static char *name_of_file(const char *file) {
   if (length < head + strlen(".so")) {
     return NULL;
   }
-  g_autofree char *name = g_strndup(file + head, length - head - strlen(".so"));
-  return table_name_is_valid(name) ? g_steal_pointer(&name) : NULL;
+  return g_strndup(file + head, length - head - strlen(".so"));
+}
+
+/* The same where NAME is one. */
+static char *name_of_file(const char *file) {
+  g_autofree char *word = word_of_file(file);
+  return word && table_name_is_valid(word) ? g_steal_pointer(&word) : NULL;
 }
 
 /* Adds the files of a folder to found (name -> file, both owned), unless the name is there already. */
@@ -211,6 +216,28 @@ void provider_registry_list(ProviderRegistry *registry, char ***ret_names, char 
   }
   *ret_names = names;
   *ret_files = files;
+}
+
+char **provider_registry_misnamed(ProviderRegistry *registry) {
+  g_autoptr(GHashTable) found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+  for (gsize i = 0; registry->folders[i]; i++) {
+    g_autoptr(GDir) dir = g_dir_open(registry->folders[i], 0, NULL);
+    const char *file = NULL;
+    while (dir && (file = g_dir_read_name(dir))) {
+      g_autofree char *word = word_of_file(file);
+      if (word && !table_name_is_valid(word)) {
+        g_hash_table_add(found, g_build_filename(registry->folders[i], file, NULL));
+      }
+    }
+  }
+  return sorted_keys(found);
+}
+
+char *provider_registry_name_fault(const char *file) {
+  g_autofree char *base = g_path_get_basename(file);
+  g_autofree char *word = word_of_file(base);
+  g_autoptr(GError) error = NULL;
+  return word && !check_name(word, &error) ? g_strdup(error->message) : NULL;
 }
 
 /* The first sandhost-NAME.so of the folders. Owned; NULL: none. */

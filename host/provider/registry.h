@@ -45,6 +45,11 @@ char **provider_registry_names(ProviderRegistry *registry);
  * of arrays: names and files are parallel. */
 void provider_registry_list(ProviderRegistry *registry, char ***ret_names, char ***ret_files);
 
+/* Files sandhost-NAME.so of the folders that no configuration can name, sorted: they are never loaded. NULL-terminated, owned. */
+char **provider_registry_misnamed(ProviderRegistry *registry);
+/* Why that one cannot be named: fit to be shown, owned; NULL: it can. */
+char *provider_registry_name_fault(const char *file);
+
 /* Loads (once) and checks. Refusals name the file and the reason: writable by others, no entry, another ABI
  * major, a table that is too short, a missing required slot, a bad name or one that differs from the file's, an
  * unknown flag. A known name without a file: "The {name} sandbox provider is not installed: no sandhost-{name}.so

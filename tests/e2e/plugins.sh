@@ -75,6 +75,17 @@ try
 want_exit 2
 want_err "sandhost: provider file $work/text.so refused: $work/text.so: file too short"
 
+# A file that nobody could name is told, not left out, and shows a terminal nothing of its own.
+mkdir odd
+for name in 'a b' UPPER '' $'e\033[31m' $'n\nl' "$(printf 'x%.0s' {1..33})"; do cp "$zoo/sandhost-good.so" "odd/sandhost-$name.so"; done
+mkfifo odd/sandhost-fifo.so
+SANDHOST_PLUGIN_PATH=$work/odd run "$sandhost" providers
+want_exit 0
+want_in_out "-            refused: provider file $work/odd/sandhost-a b.so refused: 'a b' is no name for a provider: lower-case letters"
+want_in_out "fifo         refused: provider file $work/odd/sandhost-fifo.so refused: it is not a regular file"
+[ "$(grep -c ' is no name for a provider: ' <<<"$out")" -eq 6 ] || fail "not every odd name is told"
+[[ $out != *$'\033'* ]] || fail "a name reaches the terminal"
+
 # ---- Loops for ever -----------------------------------------------------------------------------------------------------------
 
 # Each takes the patience that the host has, so they go on beside all that follows.
