@@ -34,7 +34,8 @@ guint32 enforcement_declared(const struct sandhost_provider *table, guint32 sett
   if (table->enforces_count == 0) {
     return SANDHOST_LEVEL_ENFORCED;
   }
-  for (gsize i = 0; i < table->enforces_count; i++) {
+  gboolean can_be = setting != SANDHOST_SETTING_SECRETS; /* nothing carries one */
+  for (gsize i = 0; can_be && i < table->enforces_count; i++) {
     if (table->enforces[i].setting == setting) {
       return table->enforces[i].level;
     }

@@ -212,7 +212,9 @@ void provider_instance_secrets(const ProviderInstance *instance, GPtrArray *stri
 
 guint32 provider_instance_level(const ProviderInstance *instance, guint32 setting) {
   const struct sandhost_provider *table = &instance->provider->table;
-  for (gsize i = 0; i < table->enforces_count; i++) {
+  /* Nothing that a provider is given carries a secret: whoever declares that it delivers them is mistaken. */
+  gboolean can_be = setting != SANDHOST_SETTING_SECRETS;
+  for (gsize i = 0; can_be && i < table->enforces_count; i++) {
     if (table->enforces[i].setting == setting) {
       return instance->levels[i];
     }

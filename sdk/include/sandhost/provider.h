@@ -229,7 +229,7 @@ struct sandhost_value {
 #define SANDHOST_SETTING_GPU 90
 #define SANDHOST_SETTING_LIFETIME 100 /* resources.timeout_seconds */
 #define SANDHOST_SETTING_MOUNT 110
-#define SANDHOST_SETTING_SECRETS 120
+#define SANDHOST_SETTING_SECRETS 120 /* not to be declared: nothing that create gets carries one */
 #define SANDHOST_SETTING_ENVIRONMENT 130
 #define SANDHOST_SETTING_SNAPSHOT 140
 #define SANDHOST_SETTING_FILES 150 /* commands cannot see the files of the machine */
