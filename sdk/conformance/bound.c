@@ -5,6 +5,8 @@
  */
 #include "bound.h"
 
+#include "guard.h"
+
 /* What a call may take beyond its deadline, and what has no call: far more than the two seconds of provider.h, as a busy
  * machine is no fault of a provider's. */
 #define GRACE (60 * SECOND)
@@ -18,6 +20,7 @@ typedef struct Stay {
   gint64 until;
   guint overdue; /* looks */
   struct Stay *next;
+  GuardStay guard;
 } Stay;
 
 static const struct sandhost_provider *real;
@@ -27,17 +30,20 @@ static Stay *stays; /* lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void enter(Stay *stay, const char *operation, const struct sandhost_call *call) {
+  guard_enter(&stay->guard, operation);
   gint64 now = suite_now();
   gint64 end = call ? MAX(call->deadline, now) : now;
-  *stay =
-      (Stay){.operation = operation, .began = now, .until = most > 0 ? now + most : end + GRACE};
+  stay->operation = operation;
+  stay->began = now;
+  stay->until = most > 0 ? now + most : end + GRACE;
+  stay->overdue = 0;
   pthread_mutex_lock(&lock);
   stay->next = stays;
   stays = stay;
   pthread_mutex_unlock(&lock);
 }
 
-static void leave(const Stay *stay) {
+static void leave(Stay *stay) {
   pthread_mutex_lock(&lock);
   Stay **at = &stays;
   while (*at != stay) {
@@ -45,6 +51,7 @@ static void leave(const Stay *stay) {
   }
   *at = stay->next;
   pthread_mutex_unlock(&lock);
+  guard_leave(&stay->guard);
 }
 
 static gpointer look(gpointer nothing) {

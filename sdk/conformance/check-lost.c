@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "interpose.h"
 #include "operations.h"
 
 /* ---- One that is gone --------------------------------------------------------------------------------------------- */
@@ -180,7 +181,7 @@ static gpointer end_now(gpointer data) {
 static void end_soon(void *user, guint64 execution) {
   Ending *ending = user;
   (void)execution;
-  ending->thread = g_thread_new("end", end_now, ending);
+  ending->thread = suite_thread_new("end", end_now, ending);
 }
 
 /* A command that was begun, and then lost with its sandbox. */

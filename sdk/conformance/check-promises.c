@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "network.h"
 #include "suite.h"
 
 /* ---- The files of the machine ----------------------------------------------------------------------------------------- */
@@ -108,6 +109,15 @@ static void check_files(Subject *subject, Verdict *verdict) {
   box_close(&box, verdict);
 }
 
+/* ---- What cannot be kept ------------------------------------------------------------------------------------------------ */
+
+static void check_secrets(Subject *subject, Verdict *verdict) {
+  if (subject->table->enforces_count > 0 &&
+      declares_setting(subject->table, SANDHOST_SETTING_SECRETS)) {
+    wrong(verdict, "SANDHOST_SETTING_SECRETS is declared");
+  }
+}
+
 /* ---- What a command used ------------------------------------------------------------------------------------------------ */
 
 #define TOUCHED 50000000u /* as bs says */
@@ -136,6 +146,8 @@ static void check_largest(Subject *subject, Verdict *verdict) {
 const Check PROMISE_CHECKS[] = {
     {"enforces: files", "with SANDHOST_SETTING_FILES commands cannot see the files of the machine",
      check_files},
+    {"enforces: secrets", "nothing that create is given carries a secret, so nobody delivers one",
+     check_secrets},
     {"execute: largest process", "max_rss is in bytes, and 0 where it is unknown", check_largest},
     {0},
 };

@@ -6,18 +6,20 @@
  * Loads a provider and proves the contract, check by check. Prints a line for each; a failed one says what was found
  * and what provider.h asks for. --only: just the checks that have one of the texts in their name. --patience: how long an
  * operation may take. --progress: each check is named before it is run. Exit 0: all that apply passed; 1: some failed, or
- * one did not come back; 2: it could not be loaded, or took this program along, or a text is in no check's name.
+ * one did not come back; 2: it could not be loaded, or ended the process that judged it (apart.h), or a text is in no check's
+ * name.
  */
-#include <dlfcn.h>
 #include <ftw.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "bound.h"
+#include "exercise.h"
+#include "guard.h"
 #include "network.h"
 #include "provider/door.h"
 #include "report.h"
@@ -33,64 +35,14 @@ typedef struct {
   GHashTable *options; /* name -> value, borrowed from argv */
 } Arguments;
 
-/* "program: " and the text, on stderr. */
+/* "program: " and the text. */
 static void complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 static void complain(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   g_autofree char *text = g_strdup_vprintf(format, arguments);
   va_end(arguments);
-  fprintf(stderr, "%s: %s\n", g_get_prgname(), text);
-}
-
-/* ---- The end of everything ------------------------------------------------------------------------------------------- */
-
-/* A sound plugin is loaded in a moment. */
-#define LOAD_SECONDS 20
-#define STACK_BYTES (64u << 10)
-
-/* What a signal handler says; set before anything of the plugin runs. */
-static char *last_words;  /* "program: file " */
-static const char *doing; /* what is being done with it, or a check's name */
-
-static void say(const char *text) {
-  ssize_t written = write(STDERR_FILENO, text, strlen(text));
-  (void)written;
-}
-
-/* A plugin that takes its process along, or does not come back from being loaded. */
-static G_GNUC_NORETURN void end_of_it(int number) {
-  say(last_words);
-  say(number == SIGALRM ? "does not come back from: " : "crashes in: ");
-  say(doing);
-  say("\n");
-  _exit(2);
-}
-
-static gboolean is_over;
-
-/* A plugin that exits would look like a verdict. */
-static void end_by_exit(void) {
-  if (!is_over) {
-    say(last_words);
-    say("ends the program in: ");
-    say(doing);
-    say("\n");
-    _exit(2);
-  }
-}
-
-static void await_the_end(const char *file) {
-  static const int SIGNALS[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGALRM};
-  const struct sigaction action = {.sa_handler = end_of_it, .sa_flags = SA_ONSTACK};
-  static char room[STACK_BYTES];
-  const stack_t own = {.ss_sp = room, .ss_size = sizeof room};
-  last_words = g_strdup_printf("%s: %s ", g_get_prgname(), file);
-  atexit(end_by_exit);
-  sigaltstack(&own, NULL); /* of a stack that has run over nothing is left */
-  for (gsize i = 0; i < G_N_ELEMENTS(SIGNALS); i++) {
-    sigaction(SIGNALS[i], &action, NULL);
-  }
+  fprintf(apart_err ? apart_err : stderr, "%s: %s\n", g_get_prgname(), text);
 }
 
 /* ---- The table ----------------------------------------------------------------------------------------------------- */
@@ -111,27 +63,30 @@ static char *file_name_fault(const char *file, const struct sandhost_provider *t
   return door_name_fault(table, name);
 }
 
+/* In the provider's own file. */
+static const void *entry_address;
+
 /* Refuses what a host refuses, in the same words. */
 static const struct sandhost_provider *load(const char *file, struct sandhost_provider *ret_table) {
   g_autofree char *path = g_canonicalize_filename(file, NULL);
-  g_autofree char *reason = NULL;
-  doing = "being loaded";
-  alarm(LOAD_SECONDS);
-  void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!module) {
-    alarm(0);
-    complain("%s", dlerror());
-    return NULL;
-  }
-  ProviderEntry entry = door_entry(module, &reason);
+  void *module = NULL;
+  GuardStay stay;
+  apart_doing("being loaded");
+  guard_enter(&stay, "being loaded");
+  g_autofree char *reason = door_map(path, &module);
+  guard_leave(&stay);
+  ProviderEntry entry = reason ? NULL : door_entry(module, &reason);
   if (entry) {
+    guard_enter(&stay, "the entry");
     reason = door_ask(entry, &SUITE_HOST, ret_table);
+    guard_leave(&stay);
     reason = reason ? reason : file_name_fault(path, ret_table);
   }
-  alarm(0);
   if (!entry || reason) {
     return refuse(file, reason);
   }
+  memcpy(&entry_address, &entry, sizeof entry_address);
+  apart_loaded();
   return ret_table; // cppcheck-suppress resourceLeak ; never unloaded
 }
 
@@ -194,8 +149,11 @@ static void refuse_value(const struct sandhost_option *option, const char *text)
 
 static gboolean open_instance(Subject *subject, const Arguments *arguments) {
   const struct sandhost_provider *table = subject->table;
-  g_autofree struct sandhost_value *values = g_new0(struct sandhost_value, table->option_count + 1);
-  g_autofree struct sandhost_pair *pairs = g_new0(struct sandhost_pair, table->option_count + 1);
+  static struct sandhost_open request; /* it and its values stay, for more instances */
+  gsize count = table->option_count + 1;
+  struct sandhost_value *values =
+      g_malloc0(count * (sizeof *values + sizeof(struct sandhost_pair)));
+  struct sandhost_pair *pairs = (void *)(values + count); /* behind them: only lists have one */
   for (gsize i = 0; i < table->option_count; i++) {
     const struct sandhost_option *option =
         (const void *)((const char *)table->options + i * table->option_size);
@@ -204,16 +162,18 @@ static gboolean open_instance(Subject *subject, const Arguments *arguments) {
     text = text ? text : option->fallback;
     if (!give_value(option, text, &values[i], &pairs[i])) {
       refuse_value(option, text);
+      g_free(values);
       return FALSE;
     }
   }
-  const struct sandhost_open request = {.size = sizeof request,
-                                        .values = values,
-                                        .value_count = table->option_count,
-                                        .guest_dir = as_path(arguments->guest_dir)};
+  request = (struct sandhost_open){.size = sizeof request,
+                                   .values = values,
+                                   .value_count = table->option_count,
+                                   .guest_dir = as_path(arguments->guest_dir)};
+  subject->request = &request;
   struct sandhost_call call;
   call_init(&call, 60);
-  doing = "being opened";
+  apart_doing("being opened");
   gint32 status = table->start ? table->start(&call, &SUITE_HOST) : SANDHOST_OK;
   if (status == SANDHOST_OK) {
     status = table->open(&call, &request, &subject->instance);
@@ -247,7 +207,7 @@ static void run_check(const Subject *subject, const Check *check, Verdict *verdi
       return;
     }
   }
-  doing = check->name;
+  apart_doing(check->name);
   check->run(&own, verdict);
   if (subject->host_surface) {
     nftw(own.working_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -327,22 +287,57 @@ static gboolean options_exist(const struct sandhost_provider *table, const Argum
 
 /* Before and after the checks nothing can be said of one. */
 static gboolean are_being_run;
+static const char *judged_file;
+
+static void exercise(Subject *subject, Verdict *verdict) {
+  (void)verdict;
+  exercise_everything(subject);
+}
 
 static void end_stuck(const char *operation, gint64 seconds) {
   if (are_being_run) {
-    say(last_words);
-    say("does not come back from: ");
-    say(operation);
-    say("; what it has made may still be there\n");
+    complain("%s does not come back from: %s; what it has made may still be there", judged_file,
+             operation);
     report_stuck(operation, seconds);
   }
-  end_of_it(SIGALRM);
+  complain("%s does not come back from: being opened", judged_file);
+  apart_end(2, NULL);
+  _exit(2);
 }
 
-static int judge(const Arguments *arguments) {
+/* Nobody is in the provider any more. */
+static void run_watched(const Subject *subject, const Check *check, Verdict *verdict) {
+  Subject own = *subject;
+  check->run(&own, verdict);
+}
+
+static void check_everything(const Arguments *arguments, Subject *subject) {
+  static const Check EXERCISE = {.name = "each operation", .run = exercise};
+  const struct sandhost_provider *table = subject->table;
+  are_being_run = TRUE;
+  report_all(subject, arguments->only, arguments->progress, run_check);
+  if (report_watches()) {
+    Verdict scrap = {0};
+    run_check(subject, &EXERCISE, &scrap);
+    g_free(scrap.wrong);
+  }
+  apart_doing("being closed");
+  table->close(subject->instance);
+  guard_judge_threads(FALSE);
+  if (table->stop) {
+    table->stop();
+  }
+  guard_judge_threads(TRUE);
+  guard_judge_handlers(entry_address);
+  report_watched(subject, run_watched);
+}
+
+/* In the process that may end with the provider. sum: owned; NULL where nothing was judged. */
+static int judge(const Arguments *arguments, char **ret_sum) {
   static struct sandhost_provider loaded; /* what table_check copies is never freed */
   static struct sandhost_provider table;
   Subject subject = {.working_dir = arguments->working_dir, .table = &table};
+  guard_begin();
   if (!load(arguments->file, &loaded) || !options_exist(&loaded, arguments)) {
     return 2;
   }
@@ -356,14 +351,17 @@ static int judge(const Arguments *arguments) {
   g_autofree char *absolute = g_canonicalize_filename(arguments->working_dir, NULL);
   subject.working_dir = absolute;
   subject.host_surface = (table.flags & SANDHOST_PROVIDER_HOST_SURFACE) != 0;
-  are_being_run = TRUE;
-  report_all(&subject, arguments->only, arguments->progress, run_check);
-  doing = "being closed";
-  table.close(subject.instance);
-  if (table.stop) {
-    table.stop();
-  }
-  return report_end();
+  check_everything(arguments, &subject);
+  int code = 2;
+  *ret_sum = report_sum(&code);
+  return code;
+}
+
+static int judge_apart(void *user) {
+  g_autofree char *sum = NULL;
+  int code = judge(user, &sum);
+  apart_end(code, sum);
+  return code;
 }
 
 int main(int argc, char **argv) {
@@ -371,15 +369,13 @@ int main(int argc, char **argv) {
   g_autofree char *beside = g_path_get_dirname(program ? program : ".");
   g_autofree char *name = g_path_get_basename(argv[0]); /* sandhost gives its own */
   g_set_prgname(name);
-  setvbuf(stdout, NULL, _IOLBF, 0); /* who reads a pipe sees how far it is */
   Arguments arguments = {.working_dir = "/workspace", .guest_dir = beside};
   arguments.options = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
   arguments.only = g_ptr_array_new();
   int code = 2;
   if (parse(argc, argv, &arguments)) {
-    await_the_end(arguments.file);
-    code = names_exist(arguments.only) ? judge(&arguments) : 2;
-    is_over = TRUE;
+    judged_file = arguments.file;
+    code = names_exist(arguments.only) ? apart_run(arguments.file, judge_apart, &arguments) : 2;
   } else {
     fprintf(stderr, "usage: sandhost-conformance FILE.so [--option NAME=VALUE]... [--working-dir "
                     "DIR] [--only TEXT]... [--patience SECONDS] [--progress]\n");

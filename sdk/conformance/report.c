@@ -7,13 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apart.h"
+
 static const Check *const GROUPS[] = {
     LIFECYCLE_CHECKS, EXECUTE_CHECKS, OBSERVER_CHECKS, RESULT_CHECKS,   INHERITED_CHECKS,
     LIMIT_CHECKS,     FILE_CHECKS,    KEPT_CHECKS,     LINK_CHECKS,     BESIDE_CHECKS,
     TRANSFER_CHECKS,  CHANGES_CHECKS, ARCHIVE_CHECKS,  OPTIONAL_CHECKS, SNAPSHOT_CHECKS,
     SWEEP_CHECKS,     PROCESS_CHECKS, WHOLE_CHECKS,    SLOT_CHECKS,     AIM_CHECKS,
     ATTACH_CHECKS,    MAKING_CHECKS,  AGAIN_CHECKS,    EARLY_CHECKS,    LOST_CHECKS,
-    PROMISE_CHECKS,   PERSON_CHECKS};
+    PROMISE_CHECKS,   PERSON_CHECKS,  GROWTH_CHECKS,   WATCHED_CHECKS};
+#define BEFORE_CLOSE (G_N_ELEMENTS(GROUPS) - 1)
 
 static struct {
   const GPtrArray *only;
@@ -69,27 +72,27 @@ static char *shown(const char *text) {
 
 static void say_begun(const char *name) {
   if (report.tells) {
-    printf("running %s\n", name);
+    fprintf(apart_out, "running %s\n", name);
   } else if (report.terminal) {
-    printf("running %s", name);
+    fprintf(apart_out, "running %s", name);
   }
-  fflush(stdout);
+  fflush(apart_out);
 }
 
 static void say_failed(const char *name, const char *found, const char *rule) {
   g_autofree char *line = shown(found);
-  printf("FAILED  %s\n        found: %s\n        asked: %s\n", name, line, rule);
+  fprintf(apart_out, "FAILED  %s\n        found: %s\n        asked: %s\n", name, line, rule);
   report.failed++;
 }
 
 static void say_untried(const char *name, const char *why) {
-  printf("untried %s: could not be tried: %s\n", name, why);
+  fprintf(apart_out, "untried %s: could not be tried: %s\n", name, why);
   report.untried++;
 }
 
 static void take_back(void) {
   if (report.terminal && !report.tells) {
-    fputs("\r\033[K", stdout);
+    fputs("\r\033[K", apart_out);
   }
 }
 
@@ -100,25 +103,27 @@ static void say_verdict(const Check *check, const Verdict *verdict) {
   } else if (verdict->untried) {
     say_untried(check->name, verdict->untried);
   } else if (verdict->skipped) {
-    printf("skipped %s: %s\n", check->name, verdict->skipped);
+    fprintf(apart_out, "skipped %s: %s\n", check->name, verdict->skipped);
     report.skipped++;
   } else {
-    printf("passed  %s\n", check->name);
+    fprintf(apart_out, "passed  %s\n", check->name);
     report.passed++;
   }
   if (verdict->noted) {
-    printf("note    %s: %s\n", check->name, verdict->noted);
+    fprintf(apart_out, "note    %s: %s\n", check->name, verdict->noted);
   }
-  fflush(stdout);
+  fflush(apart_out);
 }
 
-static void say_sum(void) {
-  printf("%u passed, %u failed, %u skipped", report.passed, report.failed, report.skipped);
+/* Owned. */
+static char *sum_up(void) {
+  GString *text = g_string_new(NULL);
+  g_string_printf(text, "%u passed, %u failed, %u skipped", report.passed, report.failed,
+                  report.skipped);
   if (report.untried > 0) {
-    printf(", %u could not be tried", report.untried);
+    g_string_append_printf(text, ", %u could not be tried", report.untried);
   }
-  printf("\n");
-  fflush(stdout);
+  return g_string_free(text, FALSE);
 }
 
 /* ---- All of them -------------------------------------------------------------------------------------------------------- */
@@ -140,33 +145,50 @@ static void run_one(const Subject *subject, const Check *check, ReportRun run) {
   g_free(verdict.noted);
 }
 
-void report_all(const Subject *subject, const GPtrArray *only, gboolean tells, ReportRun run) {
-  const char *kind = g_getenv("TERM");
-  report.only = only;
-  report.tells = tells;
-  report.terminal = isatty(STDOUT_FILENO) && kind && strcmp(kind, "dumb") != 0;
-  printf("%s %s: %s\n", subject->table->name, subject->table->version, subject->table->summary);
-  for (report.group = 0; report.group < G_N_ELEMENTS(GROUPS); report.group++) {
-    for (const Check *check = GROUPS[report.group]; check->name; check++) {
-      if (is_asked_for(check->name)) {
-        run_one(subject, check, run);
-      }
+static void run_group(const Subject *subject, ReportRun run) {
+  for (const Check *check = GROUPS[report.group]; check->name; check++) {
+    if (is_asked_for(check->name)) {
+      run_one(subject, check, run);
     }
   }
 }
 
-int report_end(void) {
+void report_all(const Subject *subject, const GPtrArray *only, gboolean tells, ReportRun run) {
+  const char *kind = g_getenv("TERM");
+  report.only = only;
+  report.tells = tells;
+  report.terminal = isatty(fileno(apart_out)) && kind && strcmp(kind, "dumb") != 0;
+  fprintf(apart_out, "%s %s: %s\n", subject->table->name, subject->table->version,
+          subject->table->summary);
+  for (report.group = 0; report.group < BEFORE_CLOSE; report.group++) {
+    run_group(subject, run);
+  }
+}
+
+gboolean report_watches(void) {
+  gboolean asked = FALSE;
+  for (const Check *check = WATCHED_CHECKS; check->name; check++) {
+    asked = asked || is_asked_for(check->name);
+  }
+  return asked;
+}
+
+void report_watched(const Subject *subject, ReportRun run) {
+  run_group(subject, run);
+}
+
+char *report_sum(int *ret_code) {
   pthread_mutex_lock(&report.lock);
-  say_sum();
-  int code = report.failed || report.passed == 0 ? 1 : 0;
+  char *sum = sum_up();
+  *ret_code = report.failed || report.passed == 0 ? 1 : 0;
   pthread_mutex_unlock(&report.lock);
-  return code;
+  return sum;
 }
 
 /* ---- The end before the end ----------------------------------------------------------------------------------------------- */
 
 static void say_rest_untried(void) {
-  const Check *check = report.check + 1;
+  const Check *check = report.check ? report.check + 1 : GROUPS[report.group];
   for (;;) {
     for (; check->name; check++) {
       if (is_asked_for(check->name)) {
@@ -187,9 +209,8 @@ void report_stuck(const char *operation, gint64 seconds) {
   take_back();
   say_failed(report.check ? report.check->name : operation, found,
              "an operation is back two seconds after its deadline at the latest");
-  if (report.check) {
-    say_rest_untried();
-  }
-  say_sum();
+  say_rest_untried();
+  g_autofree char *sum = sum_up();
+  apart_end(1, sum);
   _exit(1); /* the thread that hangs would not let any other way end */
 }

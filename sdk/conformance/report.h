@@ -14,8 +14,12 @@ gboolean report_knows(const char *text);
  * of its own; a terminal shows it in any case, until it is over. */
 void report_all(const Subject *subject, const GPtrArray *only, gboolean tells, ReportRun run);
 
-/* The last line. Returns the exit code. */
-int report_end(void);
+/* Whether one is asked for that judges what was seen around all calls; it is run by report_watched, when nobody calls. */
+gboolean report_watches(void);
+void report_watched(const Subject *subject, ReportRun run);
+
+/* The last line, owned, and the exit code. */
+char *report_sum(int *ret_code);
 
 /* An operation of the check that is being run, or of the end of all, does not come back. Says so, and of the checks behind it
  * that they were not tried. Never returns: the program ends with 1. */

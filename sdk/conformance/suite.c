@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose.h"
+
 gint64 suite_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -397,7 +399,7 @@ static void on_started(void *user, uint64_t execution) {
   }
   watch->ran->starts++;
   if (watch->options.cancel_after && !watch->canceller) {
-    watch->canceller = g_thread_new("cancel", cancel_later, watch);
+    watch->canceller = suite_thread_new("cancel", cancel_later, watch);
   }
   watch_leave(watch);
   if (watch->options.on_started) {

@@ -38,6 +38,7 @@ typedef struct {
   const struct sandhost_provider
       *table; /* checked copy: what lies beyond the plugin's size is zero */
   struct sandhost_instance *instance;
+  const struct sandhost_open *request; /* by which it was opened */
   const char *working_dir;
   gboolean host_surface;
   gboolean keeps_network_off; /* SANDHOST_NETWORK_DENY may be asked for */
@@ -62,7 +63,9 @@ extern const Check LIFECYCLE_CHECKS[], EXECUTE_CHECKS[], LIMIT_CHECKS[], FILE_CH
     SLOT_CHECKS[], MAKING_CHECKS[], PROMISE_CHECKS[], CHANGES_CHECKS[], ARCHIVE_CHECKS[],
     AGAIN_CHECKS[], KEPT_CHECKS[], SWEEP_CHECKS[], SNAPSHOT_CHECKS[], OBSERVER_CHECKS[],
     INHERITED_CHECKS[], RESULT_CHECKS[], AIM_CHECKS[], ATTACH_CHECKS[], PERSON_CHECKS[],
-    LINK_CHECKS[], BESIDE_CHECKS[], WHOLE_CHECKS[];
+    LINK_CHECKS[], BESIDE_CHECKS[], WHOLE_CHECKS[], GROWTH_CHECKS[];
+/* They judge what was seen around all calls, when nobody calls any more. */
+extern const Check WATCHED_CHECKS[];
 
 /* The first one counts; returns FALSE, so that a helper can report and return in one statement. */
 gboolean wrong(Verdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);

@@ -36,7 +36,7 @@ stuck|network: switched|/proc/net/route of the sandbox shows a route|
 once|terminate: twice|terminate failed with NOT_FOUND: it is gone|terminate: use after;attach: by its name;lost: after terminate;lost: terminated under a command;lost: terminated under streams
 obedient|terminate: cancelled caller|terminate of a cancelled caller failed with CANCELLED|
 undead|terminate: use after|a terminated sandbox ran a command|attach: by its name;lost: after terminate
-survivors|terminate: processes|2 processes live on after terminate|process: sandboxes leave no descriptor;process: sandboxes leave no child;create: same key
+survivors|terminate: processes|2 processes live on after terminate|process: sandboxes leave no descriptor;process: sandboxes leave no child;create: same key;process: memory is given back
 signed|execute: exit codes|'exit 255' ended as 10 with -1 instead of exit 255; stderr: |
 merged|execute: streams|stdout has 11 bytes, stderr ''|execute: cannot start;execute: noisy child;execute: caps;execute: floods
 uncounted|execute: streams|counted 7 and 0 bytes|execute: caps
@@ -85,11 +85,50 @@ silent|changes: unread folder|of a folder that a command closed, changes listed 
 stale|changes: after upload|changes listed '' instead of 'b 3 hashed'|
 greedy|sweep: keeps|a dry run listed 2 sandboxes, not just the one that is not kept|
 hoarding|process: sandboxes leave no descriptor|* more descriptors are open after 4 more sandboxes|
-spending|process: commands leave no descriptor|* more descriptors are open after 4 more commands|process: sandboxes leave no descriptor
+spending|process: commands leave no descriptor|* more descriptors are open after 4 more commands|process: sandboxes leave no descriptor;process: operations leave no descriptor
 unreaped|process: sandboxes leave no child|* more processes are children of this one after 4 more sandboxes|
 inheritable|process: closed on exec|1 descriptors are not closed when another program is begun|
 handing|process: nothing inherited|*/fd/200 *|
-changing|process: left as it was|the umask became 0*|
+umask-in-create|process: left as it was|create: the umask became 0000|
+umask-in-entry|process: left as it was|the entry: the umask became 0000|
+umask-in-execute|process: left as it was|execute: the umask became 0000|
+umask-in-upload|process: left as it was|upload: the umask became 0000|
+chdir-in-terminate|process: left as it was|terminate: the working directory became /|
+chdir-in-snapshot|process: left as it was|snapshot: the working directory became /|
+locale-in-terminate|process: left as it was|terminate: the locale became C.UTF-8|
+own-locale-in-create|process: left as it was|create: the calling thread's locale was changed|
+setenv-in-open|process: left as it was|open: the environment was changed|
+unsetenv-in-close|process: left as it was|close: the environment was changed|
+setenv-in-release|process: left as it was|release: the environment was changed|
+handler-in-loading|process: left as it was|being loaded: there is another handler for Hangup|
+handler-in-attach|process: left as it was|attach: there is another handler for Hangup|
+ignored-in-create|process: left as it was|create: there is another handler for Broken pipe|
+mask-in-sweep|process: left as it was|sweep: the calling thread's signal mask was changed for Hangup|
+closes-in-open|process: left as it was|open: standard output or error was closed or replaced|
+atexit-in-loading|process: no handlers|being loaded installed an exit handler|
+atexit-in-open|process: no handlers|open installed an exit handler|
+on-exit-in-create|process: no handlers|create installed an exit handler|
+atfork-in-open|process: no handlers|open installed a fork handler|
+thread-in-loading|process: threads|being loaded: a thread was begun; *|
+thread-in-open|process: threads|open left a thread that nobody waits for; *|process: memory is given back
+thread-in-download|process: threads|download left a thread that nobody waits for; *|process: memory is given back
+unjoined-in-create|process: threads|close has returned, and threads that create began go on: 1|
+unjoined-in-start|process: threads|stop has returned, and threads that start began go on: 1|
+prints-in-entry|process: prints nothing|the entry printed 'here I am\n'|
+errs-in-create|process: prints nothing|create printed 'something is odd\n'|
+process-in-entry|process: starts nothing early|the entry: a process was started and is there still|
+process-in-open|process: starts nothing early|open: a process was started and is there still|
+reaps-in-execute|process: only its own children|execute waited for a child that it had not begun|
+fd-in-close|process: operations leave no descriptor|4 more descriptors are open after 4 more of open and close|
+fd-in-attach|process: operations leave no descriptor|4 more descriptors are open after 4 more of attach|
+fd-in-snapshot|process: operations leave no descriptor|4 more descriptors are open after 4 more of snapshot|
+fd-in-upload|process: operations leave no descriptor|4 more descriptors are open after 4 more of upload|
+fd-in-download|process: operations leave no descriptor|4 more descriptors are open after 4 more of download|
+fd-in-sweep|process: operations leave no descriptor|4 more descriptors are open after 4 more of sweep|
+bytes-in-close|process: memory is given back|each open and close keeps * bytes more|
+pages-in-open|process: memory is given back|each open and close keeps 1048576 bytes more|
+kilobytes-in-release|process: memory is given back|each create, terminate and release keeps 2* bytes more|
+kilobytes-in-execute|process: memory is given back|each execute keeps 2* bytes more|
 blank|snapshot: files|* stderr: cat: a/link: No such file or directory*|
 stranger|attach: by its name|'cat file; echo theirs >> file' printed '' instead of 'mine\n'|
 lingering|attach: by its name|execute of a sandbox that is gone returned CANCELLED instead of LOST: *|
@@ -118,6 +157,7 @@ hasty|early: over before it begins|execute of a call that was cancelled gave som
 echoing|early: stream says stop|read_file with the stream's stop at piece 1 returned LIMIT instead of CANCELLED: *|
 clinging|early: stream says stop|read_file used its stream after the return|
 showing|enforces: files|a command read /var/tmp/.sandhost-conformance-*/word, a file of this machine|
+promising|enforces: secrets|SANDHOST_SETTING_SECRETS is declared|
 kilobytes|execute: largest process|a command that used 50000000 bytes has a max_rss of *|
 boastful|enforces: now|setting 140 is raised from 30 to 40|
 secretive|enforces: now|setting 140 is lowered from 30 to 20, and no reason is told|

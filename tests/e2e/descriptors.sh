@@ -135,8 +135,8 @@ want_in_out 'found: 32 descriptors are not closed when another program is begun'
 LEAK_COUNT=0 run "$sandhost" provider test "$zoo/sandhost-leak.so" --only 'leave no descriptor'
 want_exit 0
 for thing in 'handler:there is another handler for User defined signal 2' 'umask:the umask became 0777' 'cwd:the working directory became /' \
-  'locale:the locale became C.UTF-8' 'environment:the environment was changed' "mask:the calling thread's signal mask was changed for Hangup"; do
+  'locale:the locale became C.UTF-8' "thread-locale:the calling thread's locale was changed" 'environment:the environment was changed' "mask:the calling thread's signal mask was changed for Hangup"; do
   MEDDLER_WITH=${thing%%:*} run "$sandhost" provider test "$zoo/sandhost-meddler.so" --only 'left as it was'
   want_exit 1
-  want_in_out "found: ${thing#*:}"
+  want_in_out "found: create: ${thing#*:}"
 done

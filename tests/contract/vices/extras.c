@@ -218,17 +218,23 @@ static int32_t extras_probe(struct sandhost_call *call, struct sandhost_sandbox 
 /* What the other provider declares, and behind it that there are snapshots. */
 static void declare_snapshots(struct sandhost_provider *table) {
   static struct sandhost_enforces all[MOST_SETTINGS];
-  size_t count = table->enforces_count < MOST_SETTINGS ? table->enforces_count : MOST_SETTINGS - 1;
+  size_t count =
+      table->enforces_count < MOST_SETTINGS - 1 ? table->enforces_count : MOST_SETTINGS - 2;
   memcpy(all, table->enforces, count * sizeof *all);
   all[count++] = (struct sandhost_enforces){SANDHOST_SETTING_SNAPSHOT, SANDHOST_LEVEL_ENFORCED};
+  if (has_vice("promising")) {
+    all[count++] = (struct sandhost_enforces){SANDHOST_SETTING_SECRETS, SANDHOST_LEVEL_ENFORCED};
+  }
   table->enforces = all;
   table->enforces_count = count;
 }
 
 static int32_t extras_enforces_now(struct sandhost_call *call, struct sandhost_instance *instance,
                                    uint32_t *levels, size_t count) {
-  int32_t status = vice_base->enforces_now(call, instance, levels, count - 1);
-  levels[count - 1] = SANDHOST_LEVEL_ENFORCED;
+  int32_t status = vice_base->enforces_now(call, instance, levels, vice_base->enforces_count);
+  for (size_t i = vice_base->enforces_count; i < count; i++) {
+    levels[i] = SANDHOST_LEVEL_ENFORCED;
+  }
   if (has_vice("boastful")) {
     levels[count - 1] += 10;
   } else if (has_vice("secretive")) {

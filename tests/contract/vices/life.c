@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vice.h"
@@ -14,8 +13,17 @@
 static int32_t life_open(struct sandhost_call *call, const struct sandhost_open *request,
                          struct sandhost_instance **ret_instance) {
   int32_t status = vice_base->open(call, request, ret_instance);
-  vice_base_instance = *ret_instance;
+  if (status == SANDHOST_OK && !vice_base_instance) {
+    vice_base_instance = *ret_instance; /* the one of which the sandboxes are */
+  }
   return status;
+}
+
+static void life_close(struct sandhost_instance *instance) {
+  vice_base->close(instance);
+  if (instance == vice_base_instance) {
+    vice_base_instance = NULL;
+  }
 }
 
 static char *copy_of(struct sandhost_text text) {
@@ -192,9 +200,6 @@ static int32_t life_create(struct sandhost_call *call, struct sandhost_instance 
   if (has_vice("adopting")) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
   }
-  if (has_vice("changing")) {
-    umask(umask(0) ^ 05); /* another one each time */
-  }
   if (has_vice("chatty")) {
     static const struct sandhost_text lines = {"a line\nand another", 18};
     vice_host->progress(call, lines);
@@ -282,6 +287,7 @@ static int32_t life_attach(struct sandhost_call *call, struct sandhost_instance 
 
 void vice_life(struct sandhost_provider *table) {
   table->open = life_open;
+  table->close = life_close;
   table->create = life_create;
   table->terminate = life_terminate;
   table->release = life_release;

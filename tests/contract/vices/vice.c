@@ -148,6 +148,10 @@ static int32_t their_cancel_fd(const struct sandhost_call *call) {
 
 /* ---- The entry ------------------------------------------------------------------------------------------------------- */
 
+static void __attribute__((constructor)) when_loaded(void) {
+  vice_misbehave("loading");
+}
+
 typedef const struct sandhost_provider *(*entry_function)(const struct sandhost_host *host);
 
 const struct sandhost_provider *sandhost_provider_1(const struct sandhost_host *host) {
@@ -176,5 +180,7 @@ const struct sandhost_provider *sandhost_provider_1(const struct sandhost_host *
   vice_commands(&table);
   vice_files(&table);
   vice_extras(&table);
+  vice_manners(&table);
+  vice_misbehave("entry");
   return &table;
 }

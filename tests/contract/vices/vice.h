@@ -16,7 +16,7 @@
 
 extern const struct sandhost_host *vice_host;        /* the suite's */
 extern const struct sandhost_provider *vice_base;    /* the other provider */
-extern struct sandhost_instance *vice_base_instance; /* a suite opens one */
+extern struct sandhost_instance *vice_base_instance; /* the first that is open */
 
 bool has_vice(const char *name);
 
@@ -87,6 +87,9 @@ void vice_life(struct sandhost_provider *table);
 void vice_commands(struct sandhost_provider *table);
 void vice_files(struct sandhost_provider *table);
 void vice_extras(struct sandhost_provider *table);
+/* Around all of them: "THING-in-OPERATION" does to the process what no provider may, in that one. */
+void vice_manners(struct sandhost_provider *table);
+void vice_misbehave(const char *operation);
 /* A sandbox of the snapshot's files; empty: none. */
 int32_t vice_restore(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
                      struct sandhost_text snapshot);
