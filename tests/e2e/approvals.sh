@@ -210,8 +210,8 @@ want_exit 0
 want_err "sandhost: the timeout of 150 seconds is more than the configuration's tool_call_timeout; the command may take 100"
 run "$sandhost" exec --config short.json --yes -q -t 100 -- true
 want_err ''
-run "$sandhost" exec --config short.json --yes --json -t 5 -- true
-want_json "[\"the timeout of 5 seconds is more than the configuration's tool_call_timeout; the command may take 2\"]" warnings
+run "$sandhost" exec --config short.json --yes --json -t 150 -- true
+want_json "[\"the timeout of 150 seconds is more than the configuration's tool_call_timeout; the command may take 100\"]" warnings
 
 # Edited: the edited call, and only it.
 begin 'echo three > three.txt'
