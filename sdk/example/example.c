@@ -48,6 +48,11 @@ int32_t check_call(struct sandhost_call *call) {
   return host->cancelled(call) ? fail(call, SANDHOST_CANCELLED, "cancelled", 0) : SANDHOST_OK;
 }
 
+int32_t fail_lost(struct sandhost_call *call, const struct sandhost_sandbox *sandbox) {
+  host->report(call, SANDHOST_REPORT_LOST, text(sandbox->gone));
+  return fail(call, SANDHOST_LOST, sandbox->gone, 0);
+}
+
 int32_t check_alive(struct sandhost_call *call, const struct sandhost_sandbox *sandbox) {
   if (!sandbox->gone) {
     return check_call(call);
@@ -55,8 +60,7 @@ int32_t check_alive(struct sandhost_call *call, const struct sandhost_sandbox *s
   const struct sandhost_failure nothing_done = {
       .size = sizeof nothing_done, .service_code = {"", 0}, .may_have_happened = 0};
   host->fail_details(call, &nothing_done);
-  host->report(call, SANDHOST_REPORT_LOST, text(sandbox->gone));
-  return fail(call, SANDHOST_LOST, sandbox->gone, 0);
+  return fail_lost(call, sandbox);
 }
 
 int32_t status_of(int error) {

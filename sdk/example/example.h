@@ -36,6 +36,8 @@ int32_t fail(struct sandhost_call *call, int32_t status, const char *what, int e
 int32_t check_call(struct sandhost_call *call);
 /* What every operation on a sandbox asks first: the same, and whether the sandbox is still there. */
 int32_t check_alive(struct sandhost_call *call, const struct sandhost_sandbox *sandbox);
+/* That it is not: the failure of an operation that had begun. */
+int32_t fail_lost(struct sandhost_call *call, const struct sandhost_sandbox *sandbox);
 /* The status that fits an errno. */
 int32_t status_of(int error);
 /* The contract's clock. */

@@ -304,7 +304,7 @@ static int32_t run(struct sandhost_call *call, struct sandhost_sandbox *sandbox,
   } else {
     /* What it kept can no longer be ended: nothing more is begun beside it. */
     sandbox->gone = "something killed the command's keeper";
-    return check_alive(call, sandbox);
+    return fail_lost(call, sandbox);
   }
   return SANDHOST_OK;
 }

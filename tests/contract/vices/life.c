@@ -162,7 +162,7 @@ static int32_t create_beside(struct sandhost_call *call, const struct sandhost_c
     return status;
   }
   *ret_sandbox = sandbox_new(request, base);
-  if (!has_vice("unnamed")) {
+  if (!has_vice("unnamed") && !vice_ears.no_ref) {
     const char *ref = (*ret_sandbox)->ref;
     vice_host->report(call, SANDHOST_REPORT_REF, (struct sandhost_text){ref, strlen(ref)});
   }
@@ -247,7 +247,7 @@ static struct sandhost_sandbox *find(struct sandhost_text ref) {
   return at;
 }
 
-/* "stranger": another sandbox than the one that was asked for. */
+/* "stranger": another sandbox than the one that was asked for, without a word. */
 static int32_t attach_new(struct sandhost_call *call, const struct sandhost_sandbox *found,
                           struct sandhost_sandbox **ret_sandbox) {
   const struct sandhost_network network = {.size = sizeof network, .mode = found->mode};
@@ -257,7 +257,10 @@ static int32_t attach_new(struct sandhost_call *call, const struct sandhost_sand
       .run_id = {found->run_id, strlen(found->run_id)},
       .working_dir = {found->working_dir, strlen(found->working_dir)},
       .network = &network};
-  return create_beside(call, &request, 1, ret_sandbox);
+  vice_ears.no_ref = true;
+  int32_t status = create_beside(call, &request, 1, ret_sandbox);
+  vice_ears.no_ref = false;
+  return status;
 }
 
 /* The same handle once more: its two owners share all of it. */

@@ -123,7 +123,7 @@ void vice_run_anyway(struct sandhost_call *call, struct sandhost_sandbox *base,
 
 /* "unnamed": nobody hears a sandbox's name. */
 static void their_report(struct sandhost_call *call, uint32_t kind, struct sandhost_text value) {
-  bool name = kind == SANDHOST_REPORT_REF && has_vice("unnamed");
+  bool name = kind == SANDHOST_REPORT_REF && (has_vice("unnamed") || vice_ears.no_ref);
   if (!name && !(kind == SANDHOST_REPORT_LOST && vice_ears.no_lost_reason)) {
     vice_host->report(call, kind, value);
   }

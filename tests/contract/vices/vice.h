@@ -45,6 +45,7 @@ struct vice_ears {
   bool no_cancel, no_deadline;
   bool no_error;       /* fail is not passed on */
   bool no_lost_reason; /* nor SANDHOST_REPORT_LOST */
+  bool no_ref;         /* nor SANDHOST_REPORT_REF */
 };
 extern _Thread_local struct vice_ears vice_ears;
 
