@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST ((double)(MILLIONTHS_MOST / MILLIONTHS)) /* units */
+#define MOST ((double)MILLIONTHS_MOST / (double)MILLIONTHS) /* units */
 #define DIGITS 6
 #define WHOLE 13 /* digits of the most */
 #define LARGE 1e12
