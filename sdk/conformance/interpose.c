@@ -7,6 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The thread sanitizer stands in the same places, and is not ready for another one there when a program begins. */
+#ifdef __SANITIZE_THREAD__
+#define SEES FALSE
+#else
+#define SEES TRUE
+#endif
+
+gboolean interpose_sees(void) {
+  return SEES;
+}
+
 #define EXPORTED __attribute__((visibility("default"), used))
 
 /* Functions and data are different kinds of pointers to C, and the same to dlsym. */
@@ -59,6 +70,8 @@ typedef struct Birth {
 } Birth;
 
 static Birth *births;
+
+#ifndef __SANITIZE_THREAD__
 
 static void birth_end(void *data) {
   Birth *birth = data;
@@ -134,6 +147,8 @@ EXPORTED int pthread_detach(pthread_t thread) {
   return real(thread);
 }
 
+#endif
+
 guint interpose_threads_of(const InterposeCall *call, gboolean detached) {
   guint count = 0;
   pthread_mutex_lock(&lock);
@@ -170,17 +185,6 @@ typedef struct {
 static Handler handlers[MOST_HANDLERS];
 static guint handler_count;
 
-static void note_handler(const char *what, const void *place) {
-  if (!current) {
-    return;
-  }
-  pthread_mutex_lock(&lock);
-  if (handler_count < MOST_HANDLERS) {
-    handlers[handler_count++] = (Handler){what, current->operation, place};
-  }
-  pthread_mutex_unlock(&lock);
-}
-
 /* Many libraries have something done at an exit, and are none of the provider's own code. */
 void interpose_handlers(const void *address, InterposeTell tell) {
   Dl_info own;
@@ -191,6 +195,19 @@ void interpose_handlers(const void *address, InterposeTell tell) {
       tell(handlers[i].what, handlers[i].operation);
     }
   }
+}
+
+#ifndef __SANITIZE_THREAD__
+
+static void note_handler(const char *what, const void *place) {
+  if (!current) {
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  if (handler_count < MOST_HANDLERS) {
+    handlers[handler_count++] = (Handler){what, current->operation, place};
+  }
+  pthread_mutex_unlock(&lock);
 }
 
 /* What atexit and pthread_atfork, which each file has for itself, really call; the last parameter tells whose they are. */
@@ -222,3 +239,5 @@ EXPORTED int on_exit(void (*function)(int code, void *argument), void *argument)
   note_handler("an exit handler", place);
   return real(function, argument);
 }
+
+#endif

@@ -8,6 +8,9 @@
 
 #include <glib.h>
 
+/* FALSE: this build does not see threads and handlers. */
+gboolean interpose_sees(void);
+
 /* A call into the provider, while its thread is in it. */
 typedef struct InterposeCall {
   const char *operation;
