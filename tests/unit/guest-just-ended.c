@@ -35,7 +35,9 @@ static int watch_stops(void) {
 struct watch {
   struct raw raw;
   int listener;
-  int over[2]; /* a pipe whose end is the end of the watch */
+  pid_t guest;
+  char *command; /* owned: where the command writes its numbers */
+  int over[2];   /* a pipe whose end is the end of the watch */
   gboolean stops_keeper;
   gboolean has_ended;
 };
@@ -57,9 +59,8 @@ static void stop(pid_t pid) {
 
 /* Ends the command when it has come to where it waits, and returns when it has ended. */
 static void end_command(struct watch *watch) {
-  g_autofree char *path = raw_path(&watch->raw, "command");
   g_autofree char *text = NULL;
-  while (!g_file_get_contents(path, &text, NULL, NULL)) {
+  while (!g_file_get_contents(watch->command, &text, NULL, NULL)) {
     g_usleep(1000);
   }
   g_auto(GStrv) numbers = g_strsplit(text, " ", 2);
@@ -85,7 +86,7 @@ static void *serve(void *user) {
     if (ioctl(watch->listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0) {
       continue; /* whoever it was has been killed */
     }
-    if ((pid_t)asked.stop.pid == watch->raw.pid && !watch->has_ended) {
+    if ((pid_t)asked.stop.pid == watch->guest && !watch->has_ended) {
       end_command(watch);
     }
     struct seccomp_notif_resp answer = {.id = asked.stop.id,
@@ -106,6 +107,8 @@ static void check_spared(gboolean stops_keeper) {
   }
   raw_begin(&watch.raw);
   watch.listener = listener;
+  watch.guest = watch.raw.pid; /* raw ends before the watch does */
+  watch.command = raw_path(&watch.raw, "command");
   g_assert_cmpint(pipe(watch.over), ==, 0);
   GThread *thread = g_thread_new("watch", serve, &watch);
   raw_execute(&watch.raw, 1,
@@ -120,6 +123,7 @@ static void check_spared(gboolean stops_keeper) {
   close(watch.over[1]);
   g_thread_join(thread);
   close(watch.over[0]);
+  g_free(watch.command);
 }
 
 /* By the time that it is stopped nobody has its number. */

@@ -147,8 +147,10 @@ cancelled_bomb() {
   fresh
   config '' '"pids_limit": 64'
   for signal in INT TERM; do
+    rm -f "$work/bomb" # what the last one said is no word of this one
+    # The first process forks but once: where no more can be begun a shell ends.
     "${as[@]}" "$sandhost" exec -q -y -c agent.json -w files -t 180 -- \
-      "(sleep 0.5; echo going) & b() { (exec -a sleep-$mark sleep $mark) & b | b & }; b 2>/dev/null; while :; do sleep $mark; done" \
+      "b() { (exec -a sleep-$mark sleep $mark) & b | b & }; echo going; (b) 2>/dev/null & exec sleep $mark" \
       >"$work/bomb" 2>&1 </dev/null &
     host=$!
     for ((tries = 0; tries < 3000; tries++)); do
@@ -156,6 +158,7 @@ cancelled_bomb() {
       kill -0 $host 2>/dev/null || fail "the run ended before it was cancelled: $(cat "$work/bomb")"
       sleep 0.02
     done
+    sleep 0.5 # most of what it can begin has begun
     kill -$signal $host
     for ((tries = 0; tries < 3000; tries++)); do
       kill -0 $host 2>/dev/null || break
