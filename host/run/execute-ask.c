@@ -118,14 +118,19 @@ static GPtrArray *one(PolicyRequest *take_request) {
   return requests;
 }
 
-static PolicyRequest *command_request(const Call *call) {
-  const char *const argv[] = {"sh", "-c", call->script, NULL};
-  return request_command(argv, provider_instance_isolates(call->run->harness->instance));
+/* Read once: a long script takes its time. Borrowed from the call, in an array of its own. */
+static GPtrArray *command_request(Call *call) {
+  if (!call->command) {
+    const char *const argv[] = {"sh", "-c", call->script, NULL};
+    call->command = request_command(argv, provider_instance_isolates(call->run->harness->instance));
+  }
+  GPtrArray *requests = g_ptr_array_new();
+  g_ptr_array_add(requests, call->command);
+  return requests;
 }
 
-gboolean call_authorize(Call *call, PolicyRequest *take_request, PolicyDecision **ret_decision,
-                        GError **error) {
-  g_autoptr(GPtrArray) requests = one(take_request);
+static gboolean authorize_one(Call *call, GPtrArray *requests, PolicyDecision **ret_decision,
+                              GError **error) {
   g_autoptr(GPtrArray) decisions = NULL;
   if (!gate_authorize(call->gate, requests, &decisions, error)) {
     return FALSE;
@@ -134,6 +139,12 @@ gboolean call_authorize(Call *call, PolicyRequest *take_request, PolicyDecision 
     *ret_decision = g_ptr_array_steal_index(decisions, 0);
   }
   return TRUE;
+}
+
+gboolean call_authorize(Call *call, PolicyRequest *take_request, PolicyDecision **ret_decision,
+                        GError **error) {
+  g_autoptr(GPtrArray) requests = one(take_request);
+  return authorize_one(call, requests, ret_decision, error);
 }
 
 /* ---- Before anybody is asked ------------------------------------------------------------------------------------- */
@@ -149,23 +160,23 @@ static gboolean check_mount(const Harness *harness, GError **error) {
 /* What comes before a certain refusal is decided together with it: all of that is on record, and none of it asked. */
 gboolean call_look_ahead(Call *call, gboolean opens, GError **error) {
   const Harness *harness = call->run->harness;
-  g_autoptr(GPtrArray) ahead = one(request_execute());
-  Effect before = gate_outlook(call->gate, ahead);
-  Effect outlook = before;
-  if (outlook != EFFECT_DENY && opens) {
-    g_ptr_array_extend_and_steal(ahead, request_manifest(harness->config->manifest));
-    outlook = gate_outlook(call->gate, ahead);
+  g_autoptr(GPtrArray) execute = one(request_execute());
+  g_autoptr(GPtrArray) manifest = opens ? request_manifest(harness->config->manifest) : NULL;
+  g_autoptr(GPtrArray) command = command_request(call);
+  GPtrArray *const steps[] = {execute, manifest, command};
+  g_autoptr(GPtrArray) ahead = g_ptr_array_new();
+  gboolean asks = FALSE;
+  for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
+    Effect outlook = steps[i] ? gate_outlook(call->gate, steps[i]) : EFFECT_ALLOW;
+    if (steps[i]) {
+      g_ptr_array_extend(ahead, steps[i], NULL, NULL);
+    }
+    if (outlook == EFFECT_DENY) {
+      return !asks || gate_authorize(call->gate, ahead, NULL, error);
+    }
+    asks = asks || outlook == EFFECT_ASK;
   }
-  if (outlook != EFFECT_DENY) {
-    before = outlook;
-    g_ptr_array_add(ahead, command_request(call));
-    outlook = gate_outlook(call->gate, ahead);
-  }
-  if (outlook == EFFECT_DENY) {
-    return before != EFFECT_ASK || gate_authorize(call->gate, ahead, NULL, error);
-  }
-  return outlook != EFFECT_ASK ||
-         ((!opens || check_mount(harness, error)) && budget_look_ahead(call, error));
+  return !asks || ((!opens || check_mount(harness, error)) && budget_look_ahead(call, error));
 }
 
 gboolean call_authorize_manifest(Call *call, GError **error) {
@@ -174,5 +185,6 @@ gboolean call_authorize_manifest(Call *call, GError **error) {
 }
 
 gboolean call_authorize_command(Call *call, GError **error) {
-  return call_authorize(call, command_request(call), &call->decision, error);
+  g_autoptr(GPtrArray) requests = command_request(call);
+  return authorize_one(call, requests, &call->decision, error);
 }

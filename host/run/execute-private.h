@@ -45,6 +45,7 @@ typedef struct {
   gint64 started;
   gboolean timed_out;
   gboolean lost;
+  PolicyRequest *command; /* what is asked about it; made when it is first wanted */
   gboolean not_started; /* the sandbox was lost, and it is certain that the command was not begun */
 } Call;
 

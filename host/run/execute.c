@@ -389,6 +389,7 @@ static void call_clear(Call *call) {
   g_ptr_array_unref(call->approvals);
   g_ptr_array_unref(call->answered);
   policy_decision_free(call->decision);
+  policy_request_free(call->command);
   bridge_report_free(call->report);
   json_object_put(call->budget_request);
   json_object_put(call->files_denied);
