@@ -554,25 +554,24 @@ gint32 read_into(Box *box, const char *path, GString *ret_content) {
   return status;
 }
 
-typedef struct {
-  const char *data;
-  gsize left;
-} Remaining;
-
-static int64_t source_read(void *user, void *buffer, size_t length) {
-  Remaining *remaining = user;
-  gsize take = MIN(MIN(remaining->left, length), 70000);
-  memcpy(buffer, remaining->data, take);
-  remaining->data += take;
-  remaining->left -= take;
+static int64_t give_rest(void *user, void *buffer, size_t length) {
+  Rest *rest = user;
+  gsize take = MIN(MIN(rest->left, length), 70000);
+  memcpy(buffer, rest->data, take);
+  rest->data += take;
+  rest->left -= take;
   return (int64_t)take;
+}
+
+struct sandhost_source rest_source(Rest *rest) {
+  return (struct sandhost_source){
+      .size = sizeof(struct sandhost_source), .user = rest, .read = give_rest};
 }
 
 gint32 write_from(Box *box, const char *path, const char *content, gsize length, guint32 mode) {
   struct sandhost_call call;
-  Remaining remaining = {.data = content, .left = length};
-  const struct sandhost_source source = {
-      .size = sizeof source, .user = &remaining, .read = source_read};
+  Rest rest = {.data = content, .left = length};
+  const struct sandhost_source source = rest_source(&rest);
   call_init(&call, 60);
   gint32 status = box->subject->table->write_file(&call, box->handle, as_path(path), mode, &source);
   call_clear(&call);

@@ -157,6 +157,14 @@ gboolean want_run(Box *box, const char *script, int exit_code, const char *out, 
 
 /* ---- Bytes ---- */
 
+/* What is still to be given, in pieces that are smaller than anything large. */
+typedef struct {
+  const char *data;
+  gsize left;
+} Rest;
+/* rest: borrowed while the source is used. */
+struct sandhost_source rest_source(Rest *rest);
+
 gint32 read_into(Box *box, const char *path, GString *ret_content);
 gint32 write_from(Box *box, const char *path, const char *content, gsize length, guint32 mode);
 struct sandhost_path as_path(const char *text);

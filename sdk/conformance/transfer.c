@@ -56,20 +56,6 @@ void tar_end(struct archive *tar) {
   archive_write_free(tar);
 }
 
-typedef struct {
-  const guint8 *data;
-  gsize left;
-} Remaining;
-
-static int64_t give(void *user, void *buffer, size_t length) {
-  Remaining *remaining = user;
-  gsize take = MIN(MIN(remaining->left, length), 50000);
-  memcpy(buffer, remaining->data, take);
-  remaining->data += take;
-  remaining->left -= take;
-  return (int64_t)take;
-}
-
 gboolean slot_is_absent(gint32 status, const char *slot, gboolean touched, Verdict *verdict) {
   if (status == SANDHOST_UNSUPPORTED && touched) {
     wrong(verdict, "%s returned UNSUPPORTED when it had touched its stream already", slot);
@@ -80,14 +66,14 @@ gboolean slot_is_absent(gint32 status, const char *slot, gboolean touched, Verdi
 }
 
 gint32 box_upload(Box *box, const GByteArray *tar, gboolean *ret_touched) {
-  Remaining remaining = {.data = tar->data, .left = tar->len};
-  const struct sandhost_source source = {.size = sizeof source, .user = &remaining, .read = give};
+  Rest rest = {.data = (const char *)tar->data, .left = tar->len};
+  const struct sandhost_source source = rest_source(&rest);
   struct sandhost_call call;
   call_init(&call, 60);
   gint32 status =
       box->subject->table->upload(&call, box->handle, as_path(box->subject->working_dir), &source);
   call_clear(&call);
-  *ret_touched = remaining.left < tar->len;
+  *ret_touched = rest.left < tar->len;
   return status;
 }
 

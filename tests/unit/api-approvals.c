@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "record/approvals.h"
+#include "remove-tree.h"
 #include "sandhost.h"
 
 /* Everything about commands asks, the rest is allowed. */
@@ -92,13 +93,7 @@ static void set_up(Fixture *fixture, gconstpointer config) {
 static void tear_down(Fixture *fixture, gconstpointer data) {
   (void)data;
   sandhost_close(fixture->host);
-  g_autoptr(GDir) dir = g_dir_open(fixture->folder, 0, NULL);
-  const char *name = NULL;
-  while ((name = g_dir_read_name(dir))) {
-    g_autofree char *path = g_build_filename(fixture->folder, name, NULL);
-    g_assert_cmpint(g_unlink(path), ==, 0);
-  }
-  g_assert_cmpint(g_rmdir(fixture->folder), ==, 0);
+  remove_tree(fixture->folder);
   g_string_free(fixture->ran, TRUE);
   g_string_free(fixture->asked, TRUE);
   pthread_mutex_destroy(&fixture->lock);

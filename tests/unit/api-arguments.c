@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "remove-tree.h"
 #include "sandhost.h"
 
 #define CONFIG(MORE)                                                                               \
@@ -28,13 +29,7 @@ static void set_up(Fixture *fixture, gconstpointer data) {
 static void tear_down(Fixture *fixture, gconstpointer data) {
   (void)data;
   sandhost_close(fixture->host);
-  g_autoptr(GDir) dir = g_dir_open(fixture->folder, 0, NULL);
-  const char *name = NULL;
-  while ((name = g_dir_read_name(dir))) {
-    g_autofree char *path = g_build_filename(fixture->folder, name, NULL);
-    g_assert_cmpint(g_unlink(path), ==, 0);
-  }
-  g_assert_cmpint(g_rmdir(fixture->folder), ==, 0);
+  remove_tree(fixture->folder);
   g_free(fixture->record);
   g_free(fixture->folder);
 }

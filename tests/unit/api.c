@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "linked-provider.h"
+#include "remove-tree.h"
 #include "sandhost.h"
 
 #define TEST_CONFIG(MORE)                                                                          \
@@ -50,13 +51,7 @@ static void set_up(Fixture *fixture, gconstpointer data) {
 static void tear_down(Fixture *fixture, gconstpointer data) {
   (void)data;
   sandhost_close(fixture->host);
-  g_autoptr(GDir) dir = g_dir_open(fixture->folder, 0, NULL);
-  const char *name = NULL;
-  while ((name = g_dir_read_name(dir))) {
-    g_autofree char *path = g_build_filename(fixture->folder, name, NULL);
-    g_assert_cmpint(g_unlink(path), ==, 0);
-  }
-  g_assert_cmpint(g_rmdir(fixture->folder), ==, 0);
+  remove_tree(fixture->folder);
   g_string_free(fixture->seen, TRUE);
   pthread_mutex_destroy(&fixture->lock);
   pthread_cond_destroy(&fixture->changed);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "record/record.h"
+#include "remove-tree.h"
 
 typedef struct {
   char *folder;
@@ -22,19 +23,6 @@ static inline void place_make(Place *place, gconstpointer unused) {
   place->folder = g_dir_make_tmp("sandhost-record-XXXXXX", NULL);
   g_assert_nonnull(place->folder);
   place->path = g_build_filename(place->folder, "state", "record.db", NULL);
-}
-
-static inline void remove_tree(const char *path) {
-  GDir *folder = g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : g_dir_open(path, 0, NULL);
-  if (folder) {
-    const char *name;
-    while ((name = g_dir_read_name(folder))) {
-      g_autofree char *child = g_build_filename(path, name, NULL);
-      remove_tree(child);
-    }
-    g_dir_close(folder);
-  }
-  g_assert_cmpint(remove(path), ==, 0);
 }
 
 static inline void place_remove(Place *place, gconstpointer unused) {

@@ -15,6 +15,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "remove-tree.h"
 #include "workspace/beneath.h"
 #include "workspace/bridge.h"
 
@@ -86,19 +87,6 @@ UNUSED static void settle(void) {
   for (gint64 tick = file_tick(); file_tick() <= tick;) {
     g_usleep(500);
   }
-}
-
-UNUSED static void remove_tree(const char *path) {
-  struct stat status;
-  if (lstat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (folder && (name = g_dir_read_name(folder))) {
-      g_autofree char *below = g_build_filename(path, name, NULL);
-      remove_tree(below);
-    }
-  }
-  g_assert_cmpint(remove(path), ==, 0);
 }
 
 /* How many names that begin with the bridge's temporary prefix are below path. */
